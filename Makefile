@@ -1,0 +1,54 @@
+# Needs python3 (3.11 or newer), make and a package index. Everything else goes into .venv.
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test bench docs lint format clean FORCE
+
+BIN := .venv/bin
+# One BLAS thread per test process: the processes share the cores.
+RUN := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
+
+demo: .venv/.has-demo  ## tune the embedded data, print a table, write report.html
+	$(BIN)/foldless demo
+
+test: .venv/.has-dev  ## every law, and the examples in the docstrings
+	$(RUN) $(BIN)/python -m pytest -q -n auto --maxprocesses=4
+
+bench: .venv/.has-dev  ## accuracy and time beside GridSearchCV, as ratios
+	$(RUN) $(BIN)/python -m bench
+
+docs: .venv/.has-docs  ## the manual, in docs/_build/html
+	$(BIN)/python -m sphinx -b html docs docs/_build/html
+
+lint: .venv/.has-dev  ## layout, likely bugs, types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: .venv/.has-dev  ## rewrite the layout
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+clean:  ## remove the environment, caches and what was built
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist docs/_build docs/auto_examples report.html
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The environment. .venv/.home names this directory once an installation is complete, and is absent while one
+# runs: an interrupted or moved environment is therefore recognised, and made again from nothing.
+ifneq ($(shell cat .venv/.home 2>/dev/null),$(CURDIR))
+.venv/.has-demo .venv/.has-dev .venv/.has-docs: FORCE
+endif
+
+.venv/.has-demo: EXTRAS := cli,report
+.venv/.has-dev: EXTRAS := dev
+.venv/.has-docs: EXTRAS := docs
+.venv/.has-demo .venv/.has-dev .venv/.has-docs: pyproject.toml
+	@python3 -c 'import sys; v = sys.version_info; v >= (3, 11) or sys.exit("foldless needs Python 3.11 or newer; python3 is %d.%d. Put a newer python3 first on PATH." % v[:2])'
+	@[ "$$(cat .venv/.home 2>/dev/null)" = "$(CURDIR)" ] && $(BIN)/python -c '' 2>/dev/null || python3 -m venv --clear .venv
+	@echo "installing foldless[$(EXTRAS)] into .venv (once; again when pyproject.toml changes)"
+	@rm -f .venv/.home
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[$(EXTRAS)]'
+	@touch $@ $(if $(filter %-dev %-docs,$@),.venv/.has-demo)
+	@printf '%s\n' "$(CURDIR)" > .venv/.home

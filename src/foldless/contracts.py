@@ -1,0 +1,201 @@
+r"""The protocols and the records they exchange. Read this first.
+
+The library is one sentence, ``criterion(machine.solve(gram(kernel, X), Y))``, plus something that walks ``theta``:
+
+=============  ===========================================  =========================
+stage          takes                                        gives
+=============  ===========================================  =========================
+kernel         points                                       :class:`Gram`
+machine        :class:`Gram`, targets ``Y`` (n, k)          :class:`Solution`
+criterion      :class:`Solution`                            :class:`Reading`
+objective      ``theta``                                    :class:`Evaluation`
+search         objective, :class:`Box`                      :class:`Outcome`
+=============  ===========================================  =========================
+
+Every criterion is a cost. ``theta`` holds natural logarithms of positive parameters; only kernels and machines
+exponentiate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+@runtime_checkable
+class Factor(Protocol):
+    r"""A factorisation of :math:`B = I + S K S` with :math:`S = \operatorname{diag}(\sqrt w)`.
+
+    Write :math:`V = (K^{-1} + W)^{-1}` and :math:`A = (K + W^{-1})^{-1}`. Neither ``K`` nor ``W`` is ever inverted,
+    so zero weights and a singular ``K`` are fine.
+    """
+
+    w: Vector
+
+    def solve(self, M: Matrix) -> Matrix:
+        r"""Return :math:`A M = S B^{-1} S M`, that is ``(K + diag(1 / w))^{-1} M``."""
+
+    def covariance(self, M: Matrix) -> Matrix:
+        """Return ``V M``."""
+
+    def logdet(self) -> float:
+        """Return ``log det B``."""
+
+    def inverse_diag(self) -> Vector:
+        r"""Return the diagonal of :math:`B^{-1}`, which is ``1 - w * covariance_diag()``."""
+
+    def covariance_diag(self) -> Vector:
+        """Return the diagonal of ``V``."""
+
+    def trace_inverse(self) -> float:
+        r"""Return the trace of :math:`A = (K + W^{-1})^{-1}`."""
+
+
+@runtime_checkable
+class Gram(Protocol):
+    """A positive semi-definite matrix ``K`` known by what it can do."""
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+
+    def matmul(self, M: Matrix) -> Matrix:
+        """Return ``K @ M``."""
+
+    def diag(self) -> Vector:
+        """Return the diagonal of ``K``."""
+
+    def subset(self, rows: NDArray[np.intp]) -> Gram:
+        """Return the Gram of some rows (for a refit without the others)."""
+
+    def centred(self) -> Gram:
+        """Return ``J K J`` with ``J = I - 11'/n``: what a machine with a free bias sees."""
+
+    def shifted(self, constant: float) -> Gram:
+        """Return ``K + constant 11'``: a bias with prior variance ``constant``."""
+
+    def factor(self, w: Vector) -> Factor:
+        """Return the factor of ``I + S K S``, ``S = diag(sqrt(w))``, for weights ``w >= 0``."""
+
+    def spectrum(self) -> tuple[Matrix, Vector]:
+        """Return ``U`` (n, r) with orthonormal columns and ``mu`` (r,) decreasing, ``K = U diag(mu) U'``."""
+
+
+class Solution(Protocol):
+    """What a machine's ``solve`` returned. It owns its factor; what several criteria need is cached on it."""
+
+    gram: Gram
+
+    @property
+    def start(self) -> Any:
+        """What a warm start needs: pass it as ``solve(..., start=solution.start)``."""
+
+
+class Machine(Protocol):
+    """A frozen rule with hyper-parameters.
+
+    ``theta`` are the logarithms of the tuned ones (``C`` or ``alpha``); a machine with nothing to tune has an
+    empty ``theta``.
+    """
+
+    @property
+    def theta(self) -> Vector:
+        """Logarithms of the hyper-parameters."""
+
+    def with_theta(self, theta: Vector) -> Machine:
+        """Return the same machine with other hyper-parameters."""
+
+    def solve(self, gram: Gram, Y: Matrix, start: Any = None) -> Solution:
+        """Fit the targets ``Y`` (n, k): k outputs, or k one-versus-rest problems with entries -1 and 1."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a criterion read off a solution.
+
+    ``adjoint`` is an array, or for a low-rank Gram a ``scipy.sparse.linalg.LinearOperator``; both understand ``@``,
+    ``+`` and a scalar ``*``. ``None`` says that the criterion has no derivative (a count of errors).
+    """
+
+    value: float  # a cost
+    adjoint: Any = None  # dvalue/dK, symmetric, total: through the solution
+    slope: Vector | None = None  # dvalue/dtheta of the machine
+    parts: Mapping[str, float] = field(default_factory=dict)  # named quantities read on the way
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One look at the objective; ``value`` is ``inf`` where it is undefined, and ``note`` then says why."""
+
+    value: float
+    gradient: Vector | None = None
+    note: str = ""
+    carry: Any = None  # handed back at the next look: the warm start
+    parts: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Box:
+    """Bounds on ``theta``, both of shape (p,)."""
+
+    low: Vector
+    high: Vector
+
+    @property
+    def size(self) -> int:
+        """Number of parameters."""
+        return len(self.low)
+
+    def clip(self, theta: Vector) -> Vector:
+        """Return the nearest point inside."""
+        return np.clip(theta, self.low, self.high)
+
+    def draw(self, rng: np.random.Generator) -> Vector:
+        """Return a uniform draw; it is already a ``theta``."""
+        return rng.uniform(self.low, self.high)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One look of a search: where, what, when and why."""
+
+    theta: Vector
+    value: float
+    seconds: float
+    why: str
+    gradient: Vector | None = None
+    note: str = ""
+
+
+class Stop(Enum):
+    """Why a search ended; the value is a sentence."""
+
+    CONVERGED = "The search converged."
+    EXHAUSTED = "Every candidate was evaluated."
+    STALLED = "No step improved the criterion any further."
+    BUDGET = "The evaluation budget was spent; the best step so far was kept."
+    TIME = "The time budget was spent; the best step so far was kept."
+    INTERRUPTED = "The search was interrupted; the best step so far was kept."
+    NOTHING = "Nothing was left to tune."
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a search found: its whole trace, the best step, the local optima and why it ended."""
+
+    best: Step
+    trace: tuple[Step, ...]
+    stop: Stop
+    optima: tuple[Step, ...] = ()
+
+
+Watch = Callable[[Step], None]
+Objective = Callable[..., Evaluation]

@@ -1,0 +1,67 @@
+"""What a criterion is: a frozen record of options that reads a solution."""
+
+from dataclasses import dataclass
+from functools import singledispatchmethod
+from typing import ClassVar
+
+import numpy as np
+
+from foldless.contracts import Reading
+from foldless.errors import UnreadableSolution
+
+BY_NAME: dict[str, type] = {}  # every criterion, filled as the classes are made
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """Base of all criteria.
+
+    A subclass is a frozen dataclass of options with a ``name`` and a ``read`` method that dispatches on the type of
+    the solution: ``@read.register`` lists what it reads.
+    """
+
+    name: ClassVar[str] = ""
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if cls.name:
+            BY_NAME[cls.name] = cls
+
+    def __call__(self, solution) -> Reading:
+        """Read a solution; one with several columns gives the mean of their readings."""
+        columns = getattr(solution, "columns", None)
+        if columns is not None and type(solution) not in self.readable():
+            return mean_reading([self(column) for column in columns])
+        return self.read(solution)
+
+    @singledispatchmethod
+    def read(self, solution) -> Reading:
+        """Read one solution."""
+        raise self.unreadable(solution)
+
+    @classmethod
+    def readable(cls):
+        """Types of solution that ``read`` has a formula for."""
+        dispatcher = next(vars(base)["read"].dispatcher for base in cls.__mro__ if "read" in vars(base))
+        return tuple(kind for kind in dispatcher.registry if kind is not object)
+
+    def unreadable(self, solution):
+        """Return the error that lists the alternatives."""
+        kind = type(solution)
+        alternatives = [name for name, other in BY_NAME.items() if issubclass(kind, other.readable())]
+        return UnreadableSolution(self.name, kind.__name__, [k.__name__ for k in self.readable()], alternatives)
+
+
+def mean_reading(readings):
+    """Return the mean of several readings, derivatives included."""
+    k = len(readings)
+    if k == 1:
+        return readings[0]
+    adjoint = slope = None
+    if all(r.adjoint is not None for r in readings):
+        adjoint = sum((r.adjoint for r in readings[1:]), start=readings[0].adjoint) * (1 / k)
+    if all(r.slope is not None for r in readings):
+        slope = sum(r.slope for r in readings) / k
+    names = set.intersection(*(set(r.parts) for r in readings))
+    parts = {name: float(np.mean([r.parts[name] for r in readings])) for name in sorted(names)}
+    return Reading(float(np.mean([r.value for r in readings])), adjoint, slope, parts)

@@ -1,0 +1,62 @@
+"""What can go wrong, in words: every exception and warning of foldless."""
+
+from collections.abc import Iterable
+
+
+class FoldlessError(Exception):
+    """Base class of everything foldless raises on purpose."""
+
+
+class NotPositiveDefinite(FoldlessError, ValueError):
+    """A matrix that must be positive (semi-)definite is not."""
+
+    def __init__(self, what: str, smallest: float, remedy: str):
+        super().__init__(f"{what} has smallest eigenvalue {smallest:.1e}. {remedy}")
+
+
+class UnreadableSolution(FoldlessError, TypeError):
+    """A criterion was asked to read a solution it has no formula for."""
+
+    def __init__(self, criterion: str, solution: str, reads: Iterable[str], alternatives: Iterable[str] = ()):
+        message = f"{criterion} reads {' or '.join(sorted(reads)) or 'nothing'}, got {solution}."
+        alternatives = sorted(alternatives)
+        if alternatives:
+            message += f" Criteria that read {solution}: {', '.join(alternatives)}."
+        super().__init__(message)
+
+
+class Undefined(FoldlessError, ArithmeticError):
+    """A criterion or a fit does not exist at this point; a search steps over it."""
+
+
+class UnknownName(FoldlessError, ValueError):
+    """A name that is not in the table it was looked up in."""
+
+    def __init__(self, what: str, name: object, known: Iterable[str]):
+        super().__init__(f"{what} must be one of {', '.join(sorted(known))}; got {name!r}.")
+
+
+class FoldlessWarning(UserWarning):
+    """Base class of foldless warnings."""
+
+
+class JitterWarning(FoldlessWarning):
+    """A diagonal was added to make a factorisation succeed."""
+
+    def __init__(self, jitter: float):
+        super().__init__(
+            f"added {jitter:.1e} times the mean diagonal to factor the Gram matrix. "
+            "It is numerically singular: remove duplicated rows or widen the regularisation."
+        )
+
+
+class SearchWarning(FoldlessWarning):
+    """A search stopped before it converged."""
+
+
+class CriterionWarning(FoldlessWarning):
+    """A criterion was used where it is known to mislead."""
+
+
+class LandmarkWarning(FoldlessWarning):
+    """More landmarks were asked for than there are rows."""

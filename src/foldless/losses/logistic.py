@@ -1,0 +1,23 @@
+r"""Logistic loss :math:`\log(1 + e^{-yz})` for labels y = -1, 1."""
+
+import numpy as np
+from scipy.special import expit
+
+
+class Logistic:
+    """Bernoulli deviance; the machine is kernel logistic regression."""
+
+    def value(self, y, z):
+        """Return the loss of each point."""
+        return np.logaddexp(0, -y * z)
+
+    def derivatives(self, y, z):
+        """Return the first three derivatives in z; nothing cancels when the model is certain."""
+        p, q = expit(z), expit(-z)
+        w = p * q
+        return -y * expit(-y * z), w, w * (q - p)
+
+    def start(self, y, weights):
+        """Return the log-odds of the classes, the output of a machine that knows only the bias."""
+        positive, negative = weights[y > 0].sum(), weights[y < 0].sum()
+        return np.log(positive) - np.log(negative)

@@ -1,0 +1,150 @@
+r"""Kernel and points -> Gram, and back: dense, or through landmarks (Nyström).
+
+A representation owns the points and their distances, so that a search that moves only ``theta`` computes them once.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from sklearn.cluster import kmeans_plusplus
+from sklearn.gaussian_process.kernels import Kernel, WhiteKernel
+
+from foldless.grams import DenseGram, LowRankGram
+from foldless.linalg import pivoted_cholesky, solve_lower
+from foldless.verbs import Pairs, diagonal, gram, pullback
+
+
+@dataclass(frozen=True, eq=False)
+class Dense:
+    """All pairs of points.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+    """
+
+    X: object
+
+    @cached_property
+    def pairs(self):
+        """The pairs, with their distances."""
+        return Pairs(self.X)
+
+    def gram(self, kernel):
+        """Return the Gram of ``kernel``."""
+        return DenseGram(gram(kernel, self.pairs))
+
+    def pullback(self, kernel, K, adjoint):
+        """Return the gradient in ``kernel.theta``."""
+        return pullback(kernel, self.pairs, adjoint)
+
+    def expansion(self, K, alpha):
+        """Return points and coefficients ``beta`` with ``f(x) = k(x, points) @ beta``."""
+        return self.X, alpha
+
+
+@dataclass(frozen=True, eq=False)
+class Nystrom:
+    r"""Landmarks: :math:`\tilde K = K_{nm} K_{mm}^{-1} K_{mn} = F F'`, :math:`F = K_{nm} L^{-T}`, :math:`L L' = K_{mm}`.
+
+    The Cholesky factor is pivoted and drops landmarks that are numerically redundant; there is no jitter.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+    landmarks : array of shape (m,)
+        Row numbers.
+    """
+
+    X: object
+    landmarks: np.ndarray
+
+    @cached_property
+    def _cross(self):
+        return Pairs(self.X, self.X[self.landmarks])
+
+    @cached_property
+    def _own(self):
+        return Pairs(self.X[self.landmarks])
+
+    def gram(self, kernel):
+        """Return the low-rank Gram of ``kernel``."""
+        L, kept = pivoted_cholesky(gram(kernel, self._own))
+        F = solve_lower(L, gram(kernel, self._cross)[:, kept].T).T
+        return LowRankGram(F, (L, kept))
+
+    def pullback(self, kernel, K, adjoint):
+        r"""Return the gradient in ``kernel.theta``.
+
+        With :math:`T = K_{nm} K_{mm}^{-1}` the adjoint of :math:`K_{nm}` is :math:`2 G T`, that of :math:`K_{mm}` is
+        :math:`-T' G T`.
+        """
+        L, kept = K.root
+        T = solve_lower(L, K.F[:, : len(kept)].T, transposed=True).T
+        GT = adjoint @ T
+        m = len(self.landmarks)
+        cross, own = np.zeros((K.n, m)), np.zeros((m, m))
+        cross[:, kept] = 2 * GT
+        own[np.ix_(kept, kept)] = -(T.T @ GT)
+        return pullback(kernel, self._cross, cross) + pullback(kernel, self._own, own)
+
+    def expansion(self, K, alpha):
+        """Return landmarks and coefficients ``beta`` with ``f(x) = k(x, landmarks) @ beta``."""
+        L, kept = K.root
+        return self.X[self.landmarks[kept]], solve_lower(L, K.F[:, : len(kept)].T @ alpha, transposed=True)
+
+
+def has_noise(kernel: Kernel) -> bool:
+    """Tell whether a white-noise term is part of the kernel (no low-rank form holds it)."""
+    if isinstance(kernel, WhiteKernel):
+        return True
+    return any(has_noise(part) for part in kernel.get_params(deep=False).values() if isinstance(part, Kernel))
+
+
+def uniform_landmarks(X, m, rng):
+    """Return m distinct rows, drawn uniformly, in increasing order."""
+    return np.sort(rng.choice(X.shape[0], size=m, replace=False))
+
+
+def spread_landmarks(X, m, rng):
+    """Return m rows by k-means++ seeding: far apart, but where the points are."""
+    _, rows = kmeans_plusplus(X, m, random_state=rng.integers(2**31))
+    return np.unique(rows)
+
+
+def greedy_landmarks(kernel, X, m=None, tolerance=0.0):
+    r"""Rows chosen by pivoted Cholesky: each is the one the others explain worst.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : array of shape (n, d)
+    m : int, optional
+        At most this many; by default all.
+    tolerance : float
+        Stop when :math:`\sum_i (K_{ii} - \tilde K_{ii})` falls below this times the trace of K.
+
+    Returns
+    -------
+    rows : array of shape (at most m,)
+    residual : float
+        The remaining :math:`\sum_i (K_{ii} - \tilde K_{ii})`.
+    """
+    n = X.shape[0]
+    m = n if m is None else min(m, n)
+    left = np.array(diagonal(kernel, X), dtype=float)
+    floor = max(tolerance, n * np.finfo(float).eps) * left.sum()
+    F, rows = np.empty((m, n)), []
+    for j in range(m):
+        i = int(np.argmax(left))
+        if left.sum() <= floor or left[i] <= 0:
+            break
+        column = gram(kernel, X, X[[i]])[:, 0]
+        F[j] = (column - F[:j, i] @ F[:j]) / np.sqrt(left[i])
+        left = np.maximum(left - F[j] ** 2, 0)
+        left[i] = 0
+        rows.append(i)
+    return np.array(rows, dtype=np.intp), float(left.sum())
+
+

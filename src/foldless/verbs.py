@@ -1,0 +1,191 @@
+r"""The two verbs on scikit-learn's kernels, and the pairs of points they act on.
+
+``gram(kernel, X, Y)`` goes forward, ``pullback(kernel, X, adjoint, Y)`` comes back. Both are open: a kernel class joins
+by registering :func:`gram_of` and :func:`pullback_of` (see ``kernels/``); every other kernel falls back on
+scikit-learn's own ``kernel(X, eval_gradient=True)``.
+"""
+
+from functools import cached_property, singledispatch
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.gaussian_process.kernels import Kernel
+
+NEAR = 1e-8  # squared distances below this fraction of the squared norms are recomputed without cancellation
+CHUNK = 200_000  # pairs recomputed at a time
+
+
+def _double(X):
+    return X.tocsr().astype(float) if sp.issparse(X) else np.ascontiguousarray(X, dtype=float)
+
+
+class Pairs:
+    """All pairs of two sets of points; distances are computed once and shared between calls.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+    Y : array or sparse matrix of shape (m, d), optional
+        ``None`` means the pairs of ``X`` with itself; the verbs then treat the matrix as symmetric.
+
+    Notes
+    -----
+    Squared distances come from one matrix product on centred inputs. Where the product cancels (equal or nearly
+    equal points) the few entries concerned are recomputed from the differences, so that square roots keep their
+    digits.
+    """
+
+    def __init__(self, X, Y=None):
+        self.symmetric = Y is None
+        self.X = _double(X)
+        self.Y = self.X if Y is None else _double(Y)
+        self._latest = {}
+
+    @property
+    def shape(self):
+        """(n, m)."""
+        return self.X.shape[0], self.Y.shape[0]
+
+    @cached_property
+    def inner(self):
+        """Inner products, (n, m)."""
+        product = self.X @ self.Y.T
+        return product.toarray() if sp.issparse(product) else product
+
+    @cached_property
+    def squared(self):
+        """Squared Euclidean distances, (n, m)."""
+        D = _squared_distances(*self.scaled(1.0), self.symmetric)
+        D.flags.writeable = False
+        return D
+
+    def scaled(self, length_scale):
+        """Return both point sets, shifted by a common centre (unless sparse) and divided by ``length_scale``."""
+        if sp.issparse(self.X) or sp.issparse(self.Y):
+            inverse = sp.diags_array(np.broadcast_to(1 / np.asarray(length_scale, float), self.X.shape[1]))
+            return sp.csr_array(self.X) @ inverse, sp.csr_array(self.Y) @ inverse
+        centre = self._centre
+        Z = (self.X - centre) / length_scale
+        return Z, Z if self.symmetric else (self.Y - centre) / length_scale
+
+    @cached_property
+    def _centre(self):
+        return self.X.mean(axis=0)
+
+    def squared_over(self, length_scale):
+        """Squared distances in units of ``length_scale`` (a number, or one per feature)."""
+        if np.ndim(length_scale) == 0:
+            return self.squared / float(length_scale) ** 2
+        return self.latest(
+            "squared_over",
+            np.asarray(length_scale, float).tobytes(),
+            lambda: _squared_distances(*self.scaled(length_scale), self.symmetric),
+        )
+
+    def latest(self, tag, key, compute):
+        """Return ``compute()``, remembered until the same ``tag`` is asked for with another ``key``.
+
+        A search asks for the value and then for the gradient at the same point; this keeps the second from doing
+        the first one's work. The array is read-only.
+        """
+        if self._latest.get(tag, (None,))[0] != key:
+            value = compute()
+            value.flags.writeable = False
+            self._latest[tag] = (key, value)
+        return self._latest[tag][1]
+
+
+def _squared_distances(X, Y, symmetric):
+    product = X @ Y.T
+    D = product.toarray() if sp.issparse(product) else product
+    x = _row_norms(X)
+    y = x if symmetric else _row_norms(Y)
+    scale = x[:, None] + y[None, :]
+    D *= -2
+    D += scale
+    rows, cols = np.nonzero(D < NEAR * scale)
+    for i in range(0, len(rows), CHUNK):
+        r, c = rows[i : i + CHUNK], cols[i : i + CHUNK]
+        D[r, c] = _row_norms(X[r] - Y[c])
+    return np.maximum(D, 0, out=D)
+
+
+def _row_norms(X):
+    return np.asarray(X.multiply(X).sum(axis=1)).ravel() if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
+
+
+def gram(kernel, X, Y=None):
+    """Kernel matrix between the rows of ``X`` and of ``Y``.
+
+    Parameters
+    ----------
+    kernel : sklearn.gaussian_process.kernels.Kernel
+    X : array of shape (n, d), sparse matrix, or Pairs
+        With :class:`Pairs` distances are reused from earlier calls, and ``Y`` must be left out.
+    Y : array of shape (m, d), optional
+        By default ``X`` itself.
+
+    Returns
+    -------
+    K : array of shape (n, m)
+        Equal to ``kernel(X, Y)``; may be read-only.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> gram(RBF(1.0), [[0.0], [1.0]]).round(4)
+    array([[1.    , 0.6065],
+           [0.6065, 1.    ]])
+    """
+    return gram_of(kernel, X if isinstance(X, Pairs) else Pairs(X, Y))
+
+
+def pullback(kernel, X, adjoint, Y=None):
+    r"""Gradient in ``kernel.theta`` of a number whose derivative with respect to the kernel matrix is ``adjoint``.
+
+    .. math:: \frac{\partial f}{\partial\theta_k} = \sum_{ij} A_{ij} \frac{\partial K_{ij}}{\partial\theta_k}
+
+    Parameters
+    ----------
+    kernel : sklearn.gaussian_process.kernels.Kernel
+    X : array of shape (n, d), sparse matrix, or Pairs
+    adjoint : array of shape (n, m)
+    Y : array of shape (m, d), optional
+        By default ``X`` itself.
+
+    Returns
+    -------
+    gradient : array of shape (len(kernel.theta),)
+        In memory O(n m): no n x m x p array is built for the kernels of ``foldless.kernels``.
+    """
+    return pullback_of(kernel, X if isinstance(X, Pairs) else Pairs(X, Y), adjoint)
+
+
+def _dense(X):
+    return X.toarray() if sp.issparse(X) else X
+
+
+@singledispatch
+def gram_of(kernel, pairs):
+    """Kernel matrix on ``pairs``; register a function here to make a kernel fast."""
+    if not isinstance(kernel, Kernel):
+        raise TypeError(f"kernel must be a scikit-learn Kernel object, got {kernel!r}.")
+    return kernel(_dense(pairs.X)) if pairs.symmetric else kernel(_dense(pairs.X), _dense(pairs.Y))
+
+
+@singledispatch
+def pullback_of(kernel, pairs, adjoint):
+    """Gradient in theta on ``pairs``; the fallback contracts scikit-learn's own derivative tensor."""
+    if pairs.symmetric:
+        derivative = kernel(_dense(pairs.X), eval_gradient=True)[1]
+    else:  # scikit-learn differentiates square matrices only: take the corner of a larger one
+        n = pairs.shape[0]
+        derivative = kernel(np.vstack([_dense(pairs.X), _dense(pairs.Y)]), eval_gradient=True)[1][:n, n:]
+    return np.tensordot(adjoint, derivative, axes=2)
+
+
+def diagonal(kernel, X):
+    """Diagonal of the kernel matrix, in O(n)."""
+    if sp.issparse(X):
+        return np.concatenate([kernel.diag(X[i : i + 1000].toarray()) for i in range(0, X.shape[0], 1000)])
+    return kernel.diag(np.asarray(X, dtype=float))
