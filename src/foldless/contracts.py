@@ -58,6 +58,9 @@ class Factor(Protocol):
     def trace_inverse(self) -> float:
         r"""Return the trace of :math:`A = (K + W^{-1})^{-1}`."""
 
+    def inverse(self) -> Any:
+        """Return ``A`` as an adjoint is given: an array, or an operator."""
+
 
 @runtime_checkable
 class Gram(Protocol):
@@ -84,6 +87,9 @@ class Gram(Protocol):
 
     def factor(self, w: Vector) -> Factor:
         """Return the factor of ``I + S K S``, ``S = diag(sqrt(w))``, for weights ``w >= 0``."""
+
+    def diagonal(self, d: Vector) -> Any:
+        """Return ``diag(d)`` as an adjoint is given: an array, or an operator."""
 
     def spectrum(self) -> tuple[Matrix, Vector]:
         """Return ``U`` (n, r) with orthonormal columns and ``mu`` (r,) decreasing, ``K = U diag(mu) U'``."""

@@ -83,5 +83,24 @@ def _symmetric_operator(P, Q):
     def apply(M):
         return (P @ (Q.T @ M) + Q @ (P.T @ M)) / 2
 
-    n = len(P)
+    return operator(len(P), apply)
+
+
+def operator(n, apply):
+    """Return a symmetric operator from the function that multiplies it by a block of vectors."""
     return LinearOperator((n, n), matvec=apply, matmat=apply, rmatvec=apply, rmatmat=apply, dtype=float)
+
+
+def embed(G, rows, n):
+    """Return the n x n matrix (array or operator, as G is) that has ``G`` on ``rows`` and zeros elsewhere."""
+    if isinstance(G, np.ndarray):
+        full = np.zeros((n, n))
+        full[np.ix_(rows, rows)] = G
+        return full
+
+    def apply(M):
+        out = np.zeros(M.shape)
+        out[rows] = G @ M[rows]
+        return out
+
+    return operator(n, apply)

@@ -146,5 +146,3 @@ def greedy_landmarks(kernel, X, m=None, tolerance=0.0):
         left[i] = 0
         rows.append(i)
     return np.array(rows, dtype=np.intp), float(left.sum())
-
-

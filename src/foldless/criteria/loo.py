@@ -57,7 +57,9 @@ class LOO(Criterion):
         g = v * l1
         e = -g * a / k**2
         value = float(v @ loss.value(y, u))
-        adjoint, slope = differentiate(solution, g / k + solution.dw * e * V**2, Bend(e), self.mode == "frozen")
+        adjoint, slope = differentiate(
+            solution, g / k + solution.dw * e * V**2, Bend(e), self.mode == "frozen"
+        )
         return Reading(value, adjoint, slope, {"loo": value, "loo_mean": value / v.sum()})
 
 

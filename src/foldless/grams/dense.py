@@ -72,7 +72,9 @@ class DenseGram:
             L = cholesky(B.T, overwrite=True)  # the transpose is Fortran ordered: LAPACK then works in place
         except NotPositiveDefinite:
             raise NotPositiveDefinite(
-                "the Gram matrix", np.linalg.eigvalsh(self.K)[0], "Kernel machines need one that is positive semi-definite."
+                "the Gram matrix",
+                np.linalg.eigvalsh(self.K)[0],
+                "Kernel machines need one that is positive semi-definite.",
             ) from None
         return DenseFactor(K, np.asarray(w, float), s, L, bias)
 
@@ -86,6 +88,10 @@ class DenseGram:
     def spectrum(self):
         """Return eigenvectors and eigenvalues, decreasing; rounding below zero is cut off."""
         return self._spectrum
+
+    def diagonal(self, d):
+        """Return ``diag(d)`` in the form of an adjoint: an array."""
+        return np.diag(np.asarray(d, float))
 
     def inner(self, adjoint):
         """Return ``<adjoint, K>``: the derivative in the logarithm of a common factor of ``K``."""
@@ -173,6 +179,13 @@ class DenseFactor:
     def trace_inverse(self):
         """Return the trace of ``A``."""
         return float(self.w @ self.inverse_diag())
+
+    def inverse(self):
+        """Return ``A`` in the form of an adjoint: an array."""
+        half = inverse_lower(self.L) * self.s
+        A = half.T @ half
+        v = self.s * self._g
+        return A - np.multiply.outer(v, v / self._sigma) if self.bias else A
 
     @cached_property
     def V(self):

@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import blas
-from scipy.sparse.linalg import LinearOperator
 
 from foldless.contracts import Matrix, Vector
-from foldless.linalg import cholesky, solve_lower
+from foldless.linalg import cholesky, operator, solve_lower
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +77,10 @@ class LowRankGram:
         """Return the r leading eigenvectors and eigenvalues; the others are zero."""
         return self._spectrum
 
+    def diagonal(self, d):
+        """Return ``diag(d)`` in the form of an adjoint: an operator."""
+        return operator(self.n, lambda M: d * M if M.ndim == 1 else d[:, None] * M)
+
     def inner(self, adjoint):
         """Return ``<adjoint, K>``: the derivative in the logarithm of a common factor of ``K``."""
         return float(np.vdot(self.F, adjoint @ self.F))
@@ -129,6 +132,10 @@ class LowRankFactor:
         """Return the trace of ``A``."""
         return float(self.w @ self.inverse_diag())
 
+    def inverse(self):
+        """Return ``A`` in the form of an adjoint: an operator."""
+        return operator(len(self.w), self.solve)
+
     def sandwich(self, e):
         """Return the diagonal of ``V diag(e) V``."""
         M = (self.X * e) @ self.X.T
@@ -142,5 +149,4 @@ class LowRankFactor:
             EHM = self._times(e, HM)
             return EHM - self._times(self.w, self.X.T @ (self.X @ EHM))
 
-        n = len(self.w)
-        return LinearOperator((n, n), matvec=apply, matmat=apply, rmatvec=apply, rmatmat=apply, dtype=float)
+        return operator(len(self.w), apply)
