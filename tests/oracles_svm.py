@@ -78,7 +78,9 @@ def dual(K, y, C, p, bias):
 
 
 def central(function, step=1e-6):
-    return (function(step) - function(-step)) / (2 * step)
+    """Derivative at 0 by central differences of fourth order."""
+    near, far = function(step) - function(-step), function(2 * step) - function(-2 * step)
+    return (8 * near - far) / (12 * step)
 
 
 def direction(n, seed=0):

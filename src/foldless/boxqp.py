@@ -1,15 +1,16 @@
 r"""The quadratic programme behind a support vector machine, solved exactly by active sets.
 
-With labels y, signed coefficients :math:`\beta = y \circ \alpha` and a diagonal :math:`D \ge 0`,
+With signs y, signed coefficients :math:`\beta = y \circ \alpha` and a diagonal :math:`D \ge 0`,
 
-.. math:: \min_\beta\; \tfrac12 \beta'(K + D)\beta - y'\beta, \qquad 0 \le y_i \beta_i \le u_i, \qquad 1'\beta = 0,  \tag{1}
+.. math:: \min_\beta\; \tfrac12 \beta'(K + D)\beta - c'\beta, \qquad 0 \le y_i \beta_i \le u_i, \qquad 1'\beta = t,  \tag{1}
 
-the last condition only with a free bias b, its multiplier. Every index is *lower* (:math:`\alpha_i = 0`), *upper*
+the last condition only with a free bias b, its multiplier. Support vector machines have :math:`c = y`,
+:math:`t = 0`; the smallest ball around points has :math:`c = \operatorname{diag}(K)/2`, :math:`t = 1`. Every index is *lower* (:math:`\alpha_i = 0`), *upper*
 (:math:`\alpha_i = u_i`) or *free*; on the free set F
 
-.. math:: (K + D)_{FF}\, \beta_F + b 1 = y_F - K_{FU}\, \beta_U,  \tag{2}
+.. math:: (K + D)_{FF}\, \beta_F + b 1 = c_F - K_{FU}\, \beta_U,  \tag{2}
 
-and the gradient :math:`g_i = y_i(K\beta + b)_i + D_i \alpha_i - 1` is :math:`\ge 0` on the lower set and
+and the gradient :math:`g_i = y_i(K\beta + b - c)_i + D_i \alpha_i` is :math:`\ge 0` on the lower set and
 :math:`\le 0` on the upper one. *Primal-dual active sets* move all offending indices at once: a few rounds from a good
 guess, no guarantee. Where they do not end, a feasible active-set method with a ratio test takes over: one index at a time,
 each step descends, so it ends.
@@ -51,7 +52,8 @@ class Block:
     @cached_property
     def _root(self):
         """Cholesky factor of the array: without a ridge to divide by there is no way around it."""
-        K = self.gram.matmul(np.eye(self.gram.n))
+        rows = np.arange(self.gram.n)
+        K = self.gram.block(rows, rows)
         if self.bias:  # the border makes constants invisible: put a harmless one back
             K = centre(K)
             K += np.trace(K) / len(K) if len(K) > 1 else 1.0
@@ -108,12 +110,17 @@ class BoxQP:
     ----------
     gram : Gram
     y : array of shape (n,)
-        Labels -1 and 1.
+        Signs -1 and 1.
     upper : array of shape (n,)
         Bounds on alpha; ``inf`` for none, 0 for a point that takes no part.
     ridge : array of shape (n,)
         The diagonal D.
     bias : bool
+        Whether the sum of beta is prescribed.
+    linear : array of shape (n,), optional
+        The linear term c; by default y.
+    total : float
+        The prescribed sum.
     """
 
     gram: Gram
@@ -121,6 +128,13 @@ class BoxQP:
     upper: Vector
     ridge: Vector
     bias: bool
+    linear: Vector | None = None
+    total: float = 0.0
+
+    @property
+    def c(self):
+        """The linear term."""
+        return self.y if self.linear is None else self.linear
 
     def block(self, free):
         """Return the matrix of eq. (2)."""
@@ -132,9 +146,9 @@ class BoxQP:
         theta = self.gram.matmul(beta)
         free = np.flatnonzero(sets == FREE)
         if free.size:
-            block, r, start = self.block(free), self.y[free] - theta[free], 0.0
+            block, r, start = self.block(free), self.c[free] - theta[free], 0.0
             if self.bias:
-                start = np.full(free.size, -beta.sum() / free.size)
+                start = np.full(free.size, (self.total - beta.sum()) / free.size)
                 r = r - block.matmul(start)
             step = block.solve(r)
             beta[free] = start + step
@@ -142,11 +156,11 @@ class BoxQP:
         else:
             b = self.middle(theta, sets) if self.bias else 0.0
         alpha = self.y * beta + 0.0  # no negative zeros
-        return alpha, b, self.y * (theta + b) + self.ridge * alpha - 1
+        return alpha, b, self.y * (theta + b - self.c) + self.ridge * alpha
 
     def interval(self, theta, sets):
         """Return the smallest and the largest bias that the bound indices admit."""
-        edge, active = self.y - theta, self.upper > 0
+        edge, active = self.c - theta, self.upper > 0
         below = active & (sets * self.y < 0)  # lower and positive, or upper and negative: b >= edge
         above = active & (sets * self.y > 0)
         return np.max(edge[below], initial=-np.inf), np.min(edge[above], initial=np.inf)
@@ -183,10 +197,10 @@ class BoxQP:
         return np.where(alpha <= 0, LOWER, np.where(alpha >= self.upper, UPPER, FREE)).astype(np.int8)
 
     def feasible(self, alpha):
-        """Return the point of the box (and of ``y'alpha = 0``) nearest to alpha."""
+        """Return the point of the box (and of ``y'alpha = t``) nearest to alpha."""
         if not self.bias:
             return np.clip(alpha, 0, self.upper)
-        total = lambda t: float(self.y @ np.clip(alpha - t * self.y, 0, self.upper))
+        total = lambda t: float(self.y @ np.clip(alpha - t * self.y, 0, self.upper)) - self.total
         low = high = 0.0
         step = 1.0 + np.max(np.abs(alpha))
         while total(low) < 0:
@@ -213,7 +227,9 @@ def active_sets(qp, sets, rounds):
         new = qp.offended(sets, alpha, g)
         moved = np.flatnonzero(new != sets)
         if not moved.size:
-            balanced = not qp.bias or np.any(sets == FREE) or abs(qp.y @ alpha) <= qp.tolerance(alpha)
+            balanced = (
+                not qp.bias or np.any(sets == FREE) or abs(qp.y @ alpha - qp.total) <= qp.tolerance(alpha)
+            )
             return (alpha, b, sets) if balanced else None
         share = min(1.0, 2 * share) if moved.size < fewest else share / 2
         fewest = min(fewest, moved.size)

@@ -79,6 +79,12 @@ class Gram(Protocol):
     def subset(self, rows: NDArray[np.intp]) -> Gram:
         """Return the Gram of some rows (for a refit without the others)."""
 
+    def block(self, rows: NDArray[np.intp], cols: NDArray[np.intp]) -> Matrix:
+        """Return some entries as an array."""
+
+    def extremes(self) -> tuple[float, float]:
+        """Return the smallest and the largest entry."""
+
     def centred(self) -> Gram:
         """Return ``J K J`` with ``J = I - 11'/n``: what a machine with a free bias sees."""
 

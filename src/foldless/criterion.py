@@ -49,9 +49,7 @@ class Criterion:
         """Return the error that lists the alternatives."""
         kind = type(solution)
         alternatives = [name for name, other in BY_NAME.items() if issubclass(kind, other.readable())]
-        return UnreadableSolution(
-            self.name, kind.__name__, [k.__name__ for k in self.readable()], alternatives
-        )
+        return UnreadableSolution(self.name, kind.__name__, [k.__name__ for k in self.readable()], alternatives)
 
 
 def mean_reading(readings):

@@ -146,3 +146,5 @@ def greedy_landmarks(kernel, X, m=None, tolerance=0.0):
         left[i] = 0
         rows.append(i)
     return np.array(rows, dtype=np.intp), float(left.sum())
+
+

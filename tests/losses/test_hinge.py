@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from pytest import approx
 
 from foldless.losses import Hinge, SquaredHinge
 from foldless.losses.hinge import balance
+
+approx = pytest.approx
 
 
 @pytest.mark.parametrize("loss", [Hinge(), SquaredHinge()])

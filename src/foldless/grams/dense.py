@@ -49,6 +49,14 @@ class DenseGram:
         """Return the Gram of some rows."""
         return DenseGram(self.K[np.ix_(rows, rows)])
 
+    def block(self, rows, cols):
+        """Return the entries of ``K`` at ``rows`` and ``cols``, as an array."""
+        return self.K[np.ix_(rows, cols)]
+
+    def extremes(self):
+        """Return the smallest and the largest entry."""
+        return float(np.min(self.K)), float(np.max(self.K))
+
     def centred(self):
         """Return ``J K J``."""
         return self._centred

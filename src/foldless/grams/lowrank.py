@@ -17,6 +17,8 @@ from scipy.linalg import blas
 from foldless.contracts import Matrix, Vector
 from foldless.linalg import cholesky, operator, solve_lower
 
+STRIP = 1000  # rows of K formed at a time where every entry must be seen
+
 
 @dataclass(frozen=True, eq=False)
 class LowRankGram:
@@ -48,6 +50,18 @@ class LowRankGram:
     def subset(self, rows):
         """Return the Gram of some rows, in the same feature space."""
         return LowRankGram(self.F[rows])
+
+    def block(self, rows, cols):
+        """Return the entries of ``K`` at ``rows`` and ``cols``, as an array."""
+        return self.F[rows] @ self.F[cols].T
+
+    def extremes(self):
+        """Return the smallest and the largest entry; no more than a strip of ``K`` is formed at a time."""
+        low, high = np.inf, -np.inf
+        for i in range(0, self.n, STRIP):
+            K = self.F[i : i + STRIP] @ self.F.T
+            low, high = min(low, np.min(K)), max(high, np.max(K))
+        return float(low), float(high)
 
     def centred(self):
         """Return ``J K J``."""

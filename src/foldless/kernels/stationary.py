@@ -32,9 +32,7 @@ def _matern12(D):
 
 def _matern12_decay(D):
     d = np.sqrt(D)
-    return np.divide(
-        np.exp(-d), d, out=np.zeros_like(d), where=d > 0
-    )  # times D in (1): no limit is lost at 0
+    return np.divide(np.exp(-d), d, out=np.zeros_like(d), where=d > 0)  # times D in (1): no limit is lost at 0
 
 
 def _matern32(D):

@@ -20,7 +20,7 @@ from scipy.optimize import brentq
 
 
 class Hinge:
-    """:math:`\\ell_1` of eq. (1)."""
+    r""":math:`\ell_1` of eq. (1)."""
 
     power = 1
 
@@ -39,7 +39,7 @@ class Hinge:
 
 
 class SquaredHinge:
-    """:math:`\\ell_2` of eq. (1), with the factor one half."""
+    r""":math:`\ell_2` of eq. (1), with the factor one half."""
 
     power = 2
 

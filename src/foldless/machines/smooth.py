@@ -26,9 +26,7 @@ from foldless.contracts import Gram, Vector
 from foldless.errors import Undefined
 
 DECREMENT = 1e-20  # the Newton decrement at which a fit is final, per unit of weight
-NEAR = (
-    1e-9  # below this decrement, relative to the objective, rounding hides any decrease: full steps are safe
-)
+NEAR = 1e-9  # below this decrement, relative to the objective, rounding hides any decrease: full steps are safe
 ROUNDS = 200
 
 
