@@ -2,6 +2,7 @@
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.special import logsumexp
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from foldless.grams import DenseGram, LowRankGram
@@ -87,3 +88,49 @@ def direction(n, seed=0):
     """A symmetric direction of change of K, positive semi-definite at most points."""
     A = np.random.default_rng(seed).normal(size=(n, n))
     return (A + A.T) / 2
+
+
+def markov_log_z(x, y, k0, length, koff, log_t, nodes=16, outer=40, tail=9.0):
+    r"""ln of the integral of N(theta; 0, K) prod t(y theta) for K = k0 exp(-|x - x'| / length) + koff.
+
+    Ornstein-Uhlenbeck paths on a line are Markov, so the integral is a product of transfer matrices on one fixed grid:
+    Gauss-Legendre between the kinks, transition N(rho f, k0 (1 - rho^2)). The constant koff is integrated outside by
+    Gauss-Hermite. Points at the same place share their factor.
+    """
+    order = np.argsort(x, kind="stable")
+    x, y = x[order], y[order]
+    if koff == 0:
+        return _line(x, y, k0, length, 0.0, log_t, nodes, tail)
+    z, w = np.polynomial.hermite_e.hermegauss(outer)
+    inner = [_line(x, y, k0, length, c, log_t, nodes, tail) for c in z * np.sqrt(koff)]
+    return logsumexp(inner, b=w / np.sqrt(2 * np.pi))
+
+
+def _line(x, y, k0, length, constant, log_t, nodes, tail):
+    wide = tail * np.sqrt(k0)
+    inside = [b for b in sorted({-1 - constant, 1 - constant}) if -wide < b < wide]
+    edges = np.r_[-wide, inside, wide]
+    pieces = [
+        np.linspace(a, b, max(2, int(np.ceil((b - a) / np.sqrt(k0) * 1.0)) + 1))
+        for a, b in zip(edges[:-1], edges[1:])
+    ]
+    g, gw = np.polynomial.legendre.leggauss(nodes)
+    f, w = [], []
+    for piece in pieces:
+        for a, b in zip(piece[:-1], piece[1:]):
+            f.append((a + b) / 2 + (b - a) / 2 * g)
+            w.append((b - a) / 2 * gw)
+    f, w = np.concatenate(f), np.concatenate(w)
+    density = np.exp(-(f**2) / (2 * k0)) / np.sqrt(2 * np.pi * k0)
+    total = 0.0
+    for i in range(len(x)):
+        if i and x[i] > x[i - 1]:
+            rho = np.exp(-(x[i] - x[i - 1]) / length)
+            var = k0 * (1 - rho**2)
+            T = np.exp(-((f[:, None] - rho * f) ** 2) / (2 * var)) / np.sqrt(2 * np.pi * var)
+            density = T @ (w * density)
+        density = density * np.exp(log_t(y[i] * (f + constant)))
+        mass = w @ density
+        total += np.log(mass)
+        density = density / mass
+    return total

@@ -2,6 +2,7 @@
 
 from foldless.criteria.cv import CV
 from foldless.criteria.evidence import Evidence
+from foldless.criteria.evidence_ep import EvidenceEP, ep_posterior
 from foldless.criteria.gacv import GACV
 from foldless.criteria.jaakkola_haussler import JaakkolaHaussler
 from foldless.criteria.loo import LOO, loo_outputs
@@ -15,6 +16,7 @@ __all__ = [
     "CV",
     "Criterion",
     "Evidence",
+    "EvidenceEP",
     "GACV",
     "JaakkolaHaussler",
     "LOO",
@@ -22,5 +24,6 @@ __all__ = [
     "SmoothedSpan",
     "Span",
     "XiAlpha",
+    "ep_posterior",
     "loo_outputs",
 ]
