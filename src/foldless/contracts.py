@@ -61,6 +61,9 @@ class Factor(Protocol):
     def inverse(self) -> Any:
         """Return ``A`` as an adjoint is given: an array, or an operator."""
 
+    def root(self) -> Matrix:
+        """Return an array with ``root @ root.T = V``."""
+
 
 @runtime_checkable
 class Gram(Protocol):

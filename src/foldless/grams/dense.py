@@ -204,6 +204,11 @@ class DenseFactor:
             V += np.multiply.outer(self._h, self._h / self._sigma)
         return V
 
+    def root(self):
+        """Return a root of ``V``: an array (n, n) whose square it is."""
+        mu, U = np.linalg.eigh(self.V)
+        return U * np.sqrt(np.maximum(mu, 0))
+
     def sandwich(self, e):
         """Return the diagonal of ``V diag(e) V``."""
         return (self.V**2) @ e

@@ -150,6 +150,10 @@ class LowRankFactor:
         """Return ``A`` in the form of an adjoint: an operator."""
         return operator(len(self.w), self.solve)
 
+    def root(self):
+        """Return a root of ``V``: an array (n, r) with ``root @ root.T = V``."""
+        return self.X.T
+
     def sandwich(self, e):
         """Return the diagonal of ``V diag(e) V``."""
         M = (self.X * e) @ self.X.T
