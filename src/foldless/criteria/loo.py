@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.contracts import Reading
+from foldless.contracts import LazyReading, Reading
 from foldless.criterion import Criterion
 from foldless.inference import Bend, differentiate, refit_margins, span_margins
 from foldless.machines import SmoothSolution, SquaredHingeSolution, SupportSolutions, SVMSolution
@@ -25,9 +25,11 @@ class LOO(Criterion):
 
     .. math:: \sum_i v_i \ell(y_i, u_i), \qquad u_i = z_i - \frac{a_i V_{ii}}{1 - w_i V_{ii}}.  \tag{1}
 
-    With :math:`k_i = 1 - w_i V_{ii}`, :math:`g_i = v_i \ell'(y_i, u_i)` and :math:`e_i = -g_i a_i / k_i^2`,
+    A point that stands for f equal rows loses one of them: :math:`a_i` and :math:`w_i` in (1) are then multiplied by
+    :math:`\varphi_i = 1/f_i`. With :math:`k_i = 1 - \varphi_i w_i V_{ii}`, :math:`g_i = v_i \ell'(y_i, u_i)` and
+    :math:`e_i = -g_i \varphi_i a_i / k_i^2`,
 
-    .. math:: \Phi_z = g / k + w' \circ e \circ V_{ii}^2, \qquad \Phi_V = \operatorname{diag}(e).  \tag{2}
+    .. math:: \Phi_z = g / k + w' \circ \varphi \circ e \circ V_{ii}^2, \qquad \Phi_V = \operatorname{diag}(e).  \tag{2}
 
     *Support vector machines*: the fraction of points misclassified when left out; by refits of the points that may
     be (hinge), by the span, exact while the active set stays the same (squared hinge). With several columns a point
@@ -55,16 +57,18 @@ class LOO(Criterion):
     @read.register
     def _(self, solution: SmoothSolution) -> Reading:
         loss, y, v = solution.machine.loss, solution.y, solution.v
-        a, V, k = solution.a, solution.V, solution.keep
+        a, V, k, phi = solution.a, solution.V, solution.keep, solution.share
         u = loo_outputs(solution)
-        l1 = loss.derivatives(y, u)[0]
-        g = v * l1
-        e = -g * a / k**2
         value = float(v @ loss.value(y, u))
-        adjoint, slope = differentiate(
-            solution, g / k + solution.dw * e * V**2, Bend(e), self.mode == "frozen"
-        )
-        return Reading(value, adjoint, slope, {"loo": value, "loo_mean": value / v.sum()})
+
+        def derive():  # eq. (2)
+            g = v * loss.derivatives(y, u)[0]
+            e = -g * phi * a / k**2
+            return differentiate(
+                solution, g / k + solution.dw * phi * e * V**2, Bend(e), self.mode == "frozen"
+            )
+
+        return LazyReading(value, derive, {"loo": value, "loo_mean": value / v.sum()})
 
     @read.register
     def _(self, solution: SVMSolution) -> Reading:
@@ -111,4 +115,4 @@ def _(solution: SquaredHingeSolution):
 @loo_outputs.register
 def _(solution: SmoothSolution):
     """:math:`u_i` of eq. (1)."""
-    return solution.z - solution.a * solution.V / solution.keep
+    return solution.z - solution.share * solution.a * solution.V / solution.keep

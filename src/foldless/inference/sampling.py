@@ -169,7 +169,9 @@ def draws(target, seed, chains=32, number=200, theta=None) -> Iterator[Matrix]:
         States to start from; by default draws of the reference, burnt in by slice sampling.
     """
     if chains < 2:
-        raise ValueError(f"chains must be at least 2, got {chains!r}: one chain cannot tell whether it has converged.")
+        raise ValueError(
+            f"chains must be at least 2, got {chains!r}: one chain cannot tell whether it has converged."
+        )
     if theta is None:
         theta = target.reference.mu[:, None] + target.reference.draw(stream(seed, 0), chains)
         for i in range(BURN):

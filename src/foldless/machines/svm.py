@@ -53,7 +53,7 @@ class _SVM:
     weights: Vector | None = None
 
     loss: ClassVar[Any]
-    kind: ClassVar[type]
+    sign: ClassVar[float] = 1.0
 
     def __post_init__(self):
         if not (np.isfinite(self.C) and self.C > 0):
@@ -252,6 +252,11 @@ class SupportSolution:
         return self.qp.block(self.free)
 
     @property
+    def precision(self):
+        """A change of ``K_ii`` moves the margin of point i by this times the change."""
+        return self.alpha
+
+    @property
     def unique_bias(self):
         """False if the bias is free and no coefficient is strictly inside its bounds: b is then a middle."""
         return not self.bias or self.free.size > 0
@@ -277,6 +282,11 @@ class SVMSolution(SupportSolution):
 @dataclass(frozen=True, eq=False)
 class SquaredHingeSolution(SupportSolution):
     """A fit with the squared hinge loss; ``free`` is the active set ``s < 1``."""
+
+    @property
+    def precision(self):
+        """Curvature of the loss: C on the active set."""
+        return np.where(self.sets == FREE, self.C, 0.0)
 
     @cached_property
     def s(self):
@@ -321,6 +331,11 @@ class SupportSolutions:
     def b(self):
         """Biases, (k,)."""
         return np.array([s.b for s in self.columns])
+
+    @property
+    def precision(self):
+        """How finely the diagonal of ``K`` must be known: a change of ``K_ii`` moves a margin by this times it."""
+        return np.max([s.precision for s in self.columns], axis=0)
 
 
 def path(machine, gram, Y, Cs):
