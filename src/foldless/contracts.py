@@ -168,6 +168,7 @@ class Reading:
     adjoint: Any = None  # dvalue/dK, symmetric, total: through the solution
     slope: Vector | None = None  # dvalue/dtheta of the machine
     parts: Mapping[str, float] = field(default_factory=dict)  # named quantities read on the way
+    batches: tuple[tuple[Any, Vector], ...] = ()  # (adjoint, slope) of independent batches of a sampled derivative
 
 
 class LazyReading:
@@ -210,6 +211,12 @@ class Evaluation:
     note: str = ""
     carry: Any = None  # handed back at the next look: the warm start
     parts: Mapping[str, float] = field(default_factory=dict)
+    doubt: Callable[[], Vector] | None = None  # standard errors of a sampled gradient
+
+    @cached_property
+    def error(self) -> Vector | None:
+        """Standard errors of the gradient, or ``None`` where it is exact."""
+        return None if self.doubt is None else self.doubt()
 
     @cached_property
     def gradient(self) -> Vector | None:
@@ -248,6 +255,7 @@ class Step:
     why: str
     gradient: Vector | None = None
     note: str = ""
+    error: Vector | None = None  # standard errors of a sampled gradient
 
 
 class Stop(Enum):
@@ -259,6 +267,7 @@ class Stop(Enum):
     BUDGET = "The evaluation budget was spent; the best step so far was kept."
     TIME = "The time budget was spent; the best step so far was kept."
     INTERRUPTED = "The search was interrupted; the best step so far was kept."
+    NOISE = "No component of the gradient stands out from its noise."
     NOTHING = "Nothing was left to tune."
 
 

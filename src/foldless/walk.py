@@ -88,10 +88,11 @@ class Walk:
         begun = time.perf_counter()
         evaluation = self.evaluate(theta, self._carry)
         slope = gradient(evaluation)
+        error = evaluation.error if slope is not None else None
         if evaluation.carry is not None:
             self._carry = evaluation.carry
         seconds = time.perf_counter() - begun
-        step = Step(theta, float(evaluation.value), seconds, why, slope, evaluation.note)
+        step = Step(theta, float(evaluation.value), seconds, why, slope, evaluation.note, error)
         if self._file is not None:
             with self._file.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(_row(step)) + "\n")
@@ -180,13 +181,15 @@ def _row(step):
         "why": step.why,
         "gradient": gradient,
         "note": step.note,
+        "error": None if step.error is None else list(step.error),
     }
 
 
 def _step(row):
     gradient = None if row["gradient"] is None else np.array(row["gradient"], dtype=float)
+    error = None if row.get("error") is None else np.array(row["error"], dtype=float)
     theta = np.array(row["theta"], dtype=float)
-    return Step(theta, float(row["value"]), float(row["seconds"]), row["why"], gradient, row["note"])
+    return Step(theta, float(row["value"]), float(row["seconds"]), row["why"], gradient, row["note"], error)
 
 
 def _replay(file, box, chapter):

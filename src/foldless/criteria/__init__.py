@@ -3,6 +3,7 @@
 from foldless.criteria.cv import CV
 from foldless.criteria.evidence import Evidence
 from foldless.criteria.evidence_ep import EvidenceEP, ep_posterior
+from foldless.criteria.evidence_hmc import EvidenceHMC
 from foldless.criteria.gacv import GACV
 from foldless.criteria.jaakkola_haussler import JaakkolaHaussler
 from foldless.criteria.loo import LOO, loo_outputs
@@ -17,6 +18,7 @@ __all__ = [
     "Criterion",
     "Evidence",
     "EvidenceEP",
+    "EvidenceHMC",
     "GACV",
     "JaakkolaHaussler",
     "LOO",

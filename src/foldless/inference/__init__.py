@@ -1,5 +1,6 @@
-"""Posteriors of a machine: Laplace's approximation, expectation propagation; what points left out would say."""
+"""Posteriors of a machine: Laplace's approximation, expectation propagation, samples; what points left out would say."""
 
+from foldless.inference.diagnostics import effective_draws, rhat
 from foldless.inference.ep import (
     EPPosterior,
     HingeSite,
@@ -9,6 +10,14 @@ from foldless.inference.ep import (
     expectation_propagation,
 )
 from foldless.inference.laplace import Bend, differentiate
+from foldless.inference.sampling import (
+    Reference,
+    Target,
+    draws,
+    gold_sollich_draws,
+    slice_round,
+    trajectory,
+)
 from foldless.inference.support import implicit, refit_margins, span_margins
 
 __all__ = [
@@ -18,9 +27,17 @@ __all__ = [
     "HingeSite",
     "SquaredHingeSite",
     "Tilted",
+    "Reference",
+    "Target",
     "class_probability",
+    "draws",
+    "effective_draws",
     "expectation_propagation",
+    "gold_sollich_draws",
     "implicit",
     "refit_margins",
+    "rhat",
+    "slice_round",
     "span_margins",
+    "trajectory",
 ]
