@@ -288,3 +288,16 @@ def test_effective_draws_of_a_known_process():
     assert rhat(rng.normal(size=(2000, 8)) + np.arange(8)) > 2
     with pytest.raises(ValueError, match="R-hat"):
         rhat(np.zeros((3, 1)))
+
+
+def test_the_momentum_must_turn_round_after_a_rejection():
+    """Half of the trajectories are rejected here; without the reversal the means are off by more than 10 s.e."""
+    K, y, C, loss = np.array([[9.0, 4.0], [4.0, 5.0]]), np.array([1.0, -1.0]), np.ones(2), SquaredHinge()
+    theta, w, _ = plane(K, y, C, loss)
+    runs = []
+    for seed in range(8):
+        chain = gold_sollich_draws(K, y, C, loss, np.full(2, 0.3), 3000, 0.8, seed)
+        runs.append(np.mean([t for t, _ in chain][500:], axis=0))
+    error = np.std(runs, axis=0, ddof=1) / np.sqrt(8)
+    assert np.all(np.abs(np.mean(runs, axis=0) - theta @ w) < 4 * error)
+    assert np.all(error < 0.05)
