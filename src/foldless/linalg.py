@@ -38,6 +38,11 @@ def inverse_lower(L):
     return lapack.dtrtri(L, lower=1)[0]
 
 
+def mirror(A):
+    """Return the symmetric matrix whose lower triangle is that of ``A``."""
+    return np.tril(A) + np.tril(A, -1).T
+
+
 def pivoted_cholesky(A, tolerance=None):
     r"""Rank-revealing Cholesky: ``A[piv][:, piv] = L L'`` up to the pivots that were dropped.
 

@@ -2,14 +2,13 @@ r"""Leave-one-out without refitting.
 
 References
 ----------
-.. [1] Cawley and Talbot, *Efficient approximate leave-one-out cross-validation for kernel logistic regression*, (20).
+.. [1] Cawley and Talbot, *Efficient approximate leave-one-out cross-validation for kernel logistic regression*,
+   (20).
 """
 
 from dataclasses import dataclass
 from functools import singledispatchmethod
 from typing import ClassVar
-
-import numpy as np
 
 from foldless.contracts import Reading
 from foldless.criterion import Criterion
@@ -32,8 +31,8 @@ class LOO(Criterion):
     Parameters
     ----------
     mode : {"total", "frozen"}
-        ``"frozen"`` gives the gradient of Cawley and Talbot's appendix B, which forgets that the curvatures move. It
-        points the wrong way in C at many points and is here for comparison only.
+        ``"frozen"`` gives the gradient of Cawley and Talbot's appendix B, which forgets that the curvatures
+        move. It points the wrong way in C at many points and is here for comparison only.
     """
 
     mode: str = "total"
@@ -57,8 +56,11 @@ class LOO(Criterion):
         g = v * l1
         e = -g * a / k**2
         value = float(v @ loss.value(y, u))
-        adjoint, slope = differentiate(solution, g / k + solution.dw * e * V**2, Bend(e), self.mode == "frozen")
-        return Reading(value, adjoint, slope, {"loo": value, "loo_mean": value / v.sum()})
+        frozen = self.mode == "frozen"
+        phi_z = g / k if frozen else g / k + solution.dw * e * V**2
+        adjoint, slope = differentiate(solution, phi_z, Bend(e), frozen)
+        parts = {"loo": value, "loo_mean": value / v.sum(), **solution.mistakes(u)}
+        return Reading(value, adjoint, slope, parts)
 
 
 def loo_outputs(solution: SmoothSolution):

@@ -1,9 +1,16 @@
 r"""The Gram matrix as an array.
 
 Everything comes from one Cholesky factorisation :math:`B = I + S K S = L L'`. A free bias is the limit of
-``K + k 11'`` as k grows; with :math:`g = B^{-1} s` and :math:`\sigma = s'g` it changes the inverse by one rank,
+``K + k 11'`` as k grows; with :math:`g = B^{-1} s`, :math:`\sigma = s'g` it changes the inverse by one rank,
 
 .. math:: A = S B^{-1} S - (S g)(S g)'/\sigma, \qquad V = V_0 + h h'/\sigma, \qquad h = 1 - V_0 w.  \tag{1}
+
+The covariance as an array is, for weights that matter and for weights that hardly do,
+
+.. math:: V_0 = S^{-1} (I - B^{-1}) S^{-1},  \tag{2}
+.. math:: V_0 = K - K S B^{-1} S K:  \tag{3}
+
+the first cancels where a point has no leverage, the second where :math:`w_i K_{ii}` is large.
 
 ``K`` is centred first, which changes nothing in exact arithmetic and saves ten digits for wide kernels.
 """
@@ -12,12 +19,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import blas
+from scipy.linalg import lapack
 
 from foldless.contracts import Matrix, Vector
 from foldless.errors import NotPositiveDefinite
-from foldless.linalg import centre, cholesky, inverse_lower, solve_lower
+from foldless.linalg import centre, cholesky, mirror, solve_lower
 
+LIGHT = 1e-4  # leverage below which eq. (2) loses more than four digits
 INDEFINITE = 1e-8  # eigenvalues below minus this, relative to the largest, are no rounding
 
 
@@ -72,7 +80,9 @@ class DenseGram:
             L = cholesky(B.T, overwrite=True)  # the transpose is Fortran ordered: LAPACK then works in place
         except NotPositiveDefinite:
             raise NotPositiveDefinite(
-                "the Gram matrix", np.linalg.eigvalsh(self.K)[0], "Kernel machines need one that is positive semi-definite."
+                "the Gram matrix",
+                np.linalg.eigvalsh(self.K)[0],
+                "Kernel machines need one that is positive semi-definite.",
             ) from None
         return DenseFactor(K, np.asarray(w, float), s, L, bias)
 
@@ -112,7 +122,11 @@ class DenseFactor:
 
     @cached_property
     def _h(self):
-        return 1 - self._plain(self.w)
+        """``1 - V_0 w``, by whichever of two equal forms does not cancel."""
+        h = 1 - self.K @ (self.s * self._g)
+        heavy = self.w * np.diag(self.K) > 1
+        h[heavy] = self._g[heavy] / self.s[heavy]
+        return h
 
     def _rooted(self, M):
         """Return ``S B^{-1} S M``."""
@@ -143,28 +157,43 @@ class DenseFactor:
         return value + np.log(self._sigma) if self.bias else value
 
     @cached_property
+    def _inverse(self):
+        """``B^{-1}`` as an array."""
+        return mirror(lapack.dpotri(self.L, lower=1)[0])
+
+    @cached_property
     def _inverse_diag(self):
-        Linv = inverse_lower(self.L)
-        r = np.einsum("ij,ij->j", Linv, Linv)
-        return r - self._g**2 / self._sigma if self.bias else r
+        r = np.diag(self._inverse)
+        return r - self._g**2 / self._sigma if self.bias else r.copy()
 
     def inverse_diag(self):
         """Return ``1 - w * covariance_diag()`` without cancellation."""
         return self._inverse_diag
 
     @cached_property
-    def _half(self):
-        return solve_lower(self.L, (self.K * self.s).T)  # L^{-1} S K
+    def _light(self):
+        """Points so light that ``(I - B^{-1}) / s s'`` would cancel in their rows; eq. (3)."""
+        return np.flatnonzero((self.w * np.diag(self.K) < 1) & (1 - np.diag(self._inverse) < LIGHT))
+
+    @cached_property
+    def V(self):
+        """The covariance as an array; eq. (2), and (3) in the rows of light points."""
+        s = np.where(self.s > 0, self.s, 1)
+        V = -self._inverse
+        V.flat[:: len(s) + 1] += 1
+        V /= s[:, None]
+        V /= s
+        light = self._light
+        if len(light):
+            V[light] = self.K[light] - self._rooted(self.K[:, light]).T @ self.K
+            V[:, light] = V[light].T
+        if self.bias:
+            V += np.multiply.outer(self._h, self._h / self._sigma)
+        return V
 
     @cached_property
     def _covariance_diag(self):
-        v = np.diag(self.K) - np.einsum("ij,ij->j", self._half, self._half)
-        if self.bias:
-            v = v + self._h**2 / self._sigma
-        large = self.w * v > 0.5  # the difference above cancels exactly where the other route does not
-        v = np.maximum(v, 0)
-        v[large] = (1 - self.inverse_diag()[large]) / self.w[large]
-        return v
+        return np.maximum(np.diag(self.V), 0)
 
     def covariance_diag(self):
         """Return the diagonal of ``V``."""
@@ -173,15 +202,6 @@ class DenseFactor:
     def trace_inverse(self):
         """Return the trace of ``A``."""
         return float(self.w @ self.inverse_diag())
-
-    @cached_property
-    def V(self):
-        """The covariance as an array."""
-        V = blas.dsyrk(-1.0, self._half, beta=1.0, c=self.K, trans=1, lower=1)
-        V = np.tril(V) + np.tril(V, -1).T
-        if self.bias:
-            V += np.multiply.outer(self._h, self._h / self._sigma)
-        return V
 
     def sandwich(self, e):
         """Return the diagonal of ``V diag(e) V``."""

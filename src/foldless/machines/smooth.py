@@ -3,13 +3,13 @@ r"""Kernel machines with a smooth convex loss: kernel logistic regression and it
 .. math:: \min_{f, b}\; \tfrac12 \|f\|^2 + C \sum_i v_i\, \ell(y_i, f(x_i) + b)  \tag{1}
 
 with the bias ``b`` unpenalised (or absent) and sample weights ``v``. Write :math:`A = C K`,
-:math:`a = -v \circ \ell'`, :math:`w = v \circ \ell''`. At the solution :math:`z = A a + b 1` and, with a bias,
-:math:`1'a = 0`. One Newton step is
+:math:`a = -v \circ \ell'`, :math:`w = v \circ \ell''`. At the solution :math:`z = A a + b 1` and, with a
+bias, :math:`1'a = 0`. One Newton step is
 
 .. math:: z^{+} = V (W z + a), \qquad \beta^{+} = W (z - z^{+}) + a, \qquad V = (A^{-1} + W)^{-1},  \tag{2}
 
-(V the bias-included limit where there is one), so that :math:`z^+ = A \beta^+ + b^+ 1`. Steps are halved until
-:math:`\tfrac12 \beta' A \beta + \sum_i v_i \ell` decreases.
+(V the bias-included limit where there is one), so that :math:`z^+ = A \beta^+ + b^+ 1`. Steps are halved
+until :math:`\tfrac12 \beta' A \beta + \sum_i v_i \ell` decreases.
 
 References
 ----------
@@ -26,7 +26,9 @@ from foldless.contracts import Gram, Vector
 from foldless.errors import Undefined
 
 DECREMENT = 1e-20  # the Newton decrement at which a fit is final, per unit of weight
-NEAR = 1e-9  # below this decrement, relative to the objective, rounding hides any decrease: full steps are safe
+NEAR = (
+    1e-9  # below this decrement, relative to the objective, rounding hides any decrease: full steps are safe
+)
 ROUNDS = 200
 
 
@@ -53,6 +55,10 @@ class SmoothMachine:
     bias: bool = True
     weights: Vector | None = None
     decrement: float = DECREMENT
+
+    def __post_init__(self):
+        if not 0 < self.C < np.inf:
+            raise ValueError(f"C must be a positive number, got {self.C!r}.")
 
     @property
     def theta(self):
@@ -207,6 +213,10 @@ class SmoothSolution:
     def loss(self):
         """Sum of the weighted losses."""
         return float(self.v @ self.machine.loss.value(self.y, self.z))
+
+    def mistakes(self, u):
+        """Return ``{"errors": weight of the points on the wrong side}``; empty for losses on numbers."""
+        return {"errors": float(self.v @ (self.y * u <= 0))} if self.machine.loss.labels else {}
 
     @cached_property
     def V(self):
