@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import blas
+from scipy.linalg import blas, lapack
 
 from foldless.contracts import Matrix, Vector
 from foldless.errors import NotPositiveDefinite
-from foldless.linalg import centre, cholesky, inverse_lower, solve_lower
+from foldless.linalg import centre, cholesky, inverse_lower, solve_lower, symmetric
 
 INDEFINITE = 1e-8  # eigenvalues below minus this, relative to the largest, are no rounding
+STRIP = 256  # rows looked at together where a whole copy of K is to be avoided
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +73,9 @@ class DenseGram:
             L = cholesky(B.T, overwrite=True)  # the transpose is Fortran ordered: LAPACK then works in place
         except NotPositiveDefinite:
             raise NotPositiveDefinite(
-                "the Gram matrix", np.linalg.eigvalsh(self.K)[0], "Kernel machines need one that is positive semi-definite."
+                "the Gram matrix",
+                np.linalg.eigvalsh(self.K)[0],
+                "Kernel machines need one that is positive semi-definite.",
             ) from None
         return DenseFactor(K, np.asarray(w, float), s, L, bias)
 
@@ -87,9 +90,58 @@ class DenseGram:
         """Return eigenvectors and eigenvalues, decreasing; rounding below zero is cut off."""
         return self._spectrum
 
+    def weighted_spectrum(self, v, bias=False):
+        r"""Return eigenvectors and eigenvalues of ``D K D``, ``D = diag(sqrt(v))``; remembered for the latest ``v``.
+
+        With a bias they are those on the complement of :math:`u = D1 / \|D1\|`. The pair of u itself is pushed below
+        all others and dropped, so that a zero of a singular ``K`` is never confused with it.
+        """
+        key = (np.asarray(v, float).tobytes(), bias)
+        if self._weighted.get("key") != key:
+            self._weighted.update(key=key, pairs=self._decompose(np.sqrt(v), bias))
+        return self._weighted["pairs"]
+
+    @cached_property
+    def _weighted(self):
+        return {}
+
+    def _decompose(self, s, bias):
+        M = (self.centred().K if bias else self.K) * s[:, None] * s
+        if bias:
+            u = s / np.linalg.norm(s)
+            Mu = M @ u
+            below = 2 * np.trace(M) + 1  # u takes the lowest place
+            M -= np.multiply.outer(u, Mu) + np.multiply.outer(Mu + (below - u @ Mu) * u, u)
+        nu, V = np.linalg.eigh(M)
+        if nu[int(bias)] < -INDEFINITE * max(abs(nu[-1]), np.finfo(float).tiny):
+            raise NotPositiveDefinite(
+                "the Gram matrix", nu[int(bias)], "Use a positive semi-definite kernel."
+            )
+        return V[:, int(bias) :][:, ::-1], np.maximum(nu[int(bias) :][::-1], 0)
+
     def inner(self, adjoint):
         """Return ``<adjoint, K>``: the derivative in the logarithm of a common factor of ``K``."""
         return float(np.vdot(adjoint, self.K))
+
+    def norm(self):
+        """Return the Frobenius norm."""
+        return float(np.linalg.norm(self.K))
+
+    def centred_norm(self):
+        """Return the Frobenius norm of ``J K J`` without forming it."""
+        m = self.K.mean(axis=0)
+        shift = m - m.mean()
+        strips = (slice(i, i + STRIP) for i in range(0, self.n, STRIP))
+        return float(np.sqrt(sum(np.sum((self.K[rows] - m - shift[rows, None]) ** 2) for rows in strips)))
+
+    def adjoint(self, P, Q, identity=0.0, itself=0.0):
+        """Return ``(P Q' + Q P') / 2 + identity I + itself K`` for thin P and Q (n, p), as an array."""
+        G = P @ Q.T
+        G = symmetric(G)
+        if itself:
+            G += itself * self.K
+        G.flat[:: self.n + 1] += identity
+        return G
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,6 +225,24 @@ class DenseFactor:
     def trace_inverse(self):
         """Return the trace of ``A``."""
         return float(self.w @ self.inverse_diag())
+
+    def inverse(self):
+        """Return ``A`` as an array."""
+        return self._inverse
+
+    @cached_property
+    def _inverse(self):
+        A = lapack.dpotri(self.L, lower=1)[0]
+        A = np.tril(A) + np.tril(A, -1).T
+        if self.bias:
+            A -= np.multiply.outer(self._g, self._g / self._sigma)
+        A *= self.s[:, None]
+        A *= self.s
+        return A
+
+    def block(self, rows):
+        """Return ``A[rows][:, rows]``."""
+        return self.inverse()[np.ix_(rows, rows)]
 
     @cached_property
     def V(self):
