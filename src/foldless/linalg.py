@@ -88,5 +88,9 @@ def _symmetric_operator(P, Q):
     def apply(M):
         return (P @ (Q.T @ M) + Q @ (P.T @ M)) / 2
 
-    n = len(P)
+    return symmetric_operator(len(P), apply)
+
+
+def symmetric_operator(n, apply):
+    """Return the symmetric linear operator whose products are ``apply(M)``."""
     return LinearOperator((n, n), matvec=apply, matmat=apply, rmatvec=apply, rmatmat=apply, dtype=float)

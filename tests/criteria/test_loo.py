@@ -212,7 +212,7 @@ def test_a_weight_leaves_all_its_copies_out(form, bias):
     r = read(form(K), y, 2.0, bias, weights=v)
     assert r.value == pytest.approx(v @ np.logaddexp(0, -y * u), rel=1e-9)
     assert r.parts["loo_mean"] == pytest.approx(r.value / v.sum())
-    assert r.parts["errors"] == pytest.approx(v @ (y * u <= 0))
+    assert r.parts["loo_error"] == pytest.approx(v @ (y * u <= 0) / v.sum())
     by_C = slope(lambda t: read(form(K), y, np.exp(t), bias, weights=v).value, np.log(2.0))
     assert r.slope[0] == pytest.approx(by_C, rel=1e-7)
 

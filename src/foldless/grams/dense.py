@@ -23,10 +23,11 @@ from scipy.linalg import lapack
 
 from foldless.contracts import Matrix, Vector
 from foldless.errors import NotPositiveDefinite
-from foldless.linalg import centre, cholesky, mirror, solve_lower
+from foldless.linalg import centre, cholesky, mirror, solve_lower, symmetric
 
 LIGHT = 1e-4  # leverage below which eq. (2) loses more than four digits
 INDEFINITE = 1e-8  # eigenvalues below minus this, relative to the largest, are no rounding
+STRIP = 256  # rows looked at together where a whole copy of K is to be avoided
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,9 +98,58 @@ class DenseGram:
         """Return eigenvectors and eigenvalues, decreasing; rounding below zero is cut off."""
         return self._spectrum
 
+    def weighted_spectrum(self, v, bias=False):
+        r"""Return eigenvectors and eigenvalues of ``D K D``, ``D = diag(sqrt(v))``; remembered for the latest ``v``.
+
+        With a bias they are those on the complement of :math:`u = D1 / \|D1\|`. The pair of u itself is pushed below
+        all others and dropped, so that a zero of a singular ``K`` is never confused with it.
+        """
+        key = (np.asarray(v, float).tobytes(), bias)
+        if self._weighted.get("key") != key:
+            self._weighted.update(key=key, pairs=self._decompose(np.sqrt(v), bias))
+        return self._weighted["pairs"]
+
+    @cached_property
+    def _weighted(self):
+        return {}
+
+    def _decompose(self, s, bias):
+        M = (self.centred().K if bias else self.K) * s[:, None] * s
+        if bias:
+            u = s / np.linalg.norm(s)
+            Mu = M @ u
+            below = 2 * np.trace(M) + 1  # u takes the lowest place
+            M -= np.multiply.outer(u, Mu) + np.multiply.outer(Mu + (below - u @ Mu) * u, u)
+        nu, V = np.linalg.eigh(M)
+        if nu[int(bias)] < -INDEFINITE * max(abs(nu[-1]), np.finfo(float).tiny):
+            raise NotPositiveDefinite(
+                "the Gram matrix", nu[int(bias)], "Use a positive semi-definite kernel."
+            )
+        return V[:, int(bias) :][:, ::-1], np.maximum(nu[int(bias) :][::-1], 0)
+
     def inner(self, adjoint):
         """Return ``<adjoint, K>``: the derivative in the logarithm of a common factor of ``K``."""
         return float(np.vdot(adjoint, self.K))
+
+    def norm(self):
+        """Return the Frobenius norm."""
+        return float(np.linalg.norm(self.K))
+
+    def centred_norm(self):
+        """Return the Frobenius norm of ``J K J`` without forming it."""
+        m = self.K.mean(axis=0)
+        shift = m - m.mean()
+        strips = (slice(i, i + STRIP) for i in range(0, self.n, STRIP))
+        return float(np.sqrt(sum(np.sum((self.K[rows] - m - shift[rows, None]) ** 2) for rows in strips)))
+
+    def adjoint(self, P, Q, identity=0.0, itself=0.0):
+        """Return ``(P Q' + Q P') / 2 + identity I + itself K`` for thin P and Q (n, p), as an array."""
+        G = P @ Q.T
+        G = symmetric(G)
+        if itself:
+            G += itself * self.K
+        G.flat[:: self.n + 1] += identity
+        return G
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,13 +207,13 @@ class DenseFactor:
         return value + np.log(self._sigma) if self.bias else value
 
     @cached_property
-    def _inverse(self):
+    def _core(self):
         """``B^{-1}`` as an array."""
         return mirror(lapack.dpotri(self.L, lower=1)[0])
 
     @cached_property
     def _inverse_diag(self):
-        r = np.diag(self._inverse)
+        r = np.diag(self._core)
         return r - self._g**2 / self._sigma if self.bias else r.copy()
 
     def inverse_diag(self):
@@ -173,13 +223,13 @@ class DenseFactor:
     @cached_property
     def _light(self):
         """Points so light that ``(I - B^{-1}) / s s'`` would cancel in their rows; eq. (3)."""
-        return np.flatnonzero((self.w * np.diag(self.K) < 1) & (1 - np.diag(self._inverse) < LIGHT))
+        return np.flatnonzero((self.w * np.diag(self.K) < 1) & (1 - np.diag(self._core) < LIGHT))
 
     @cached_property
     def V(self):
         """The covariance as an array; eq. (2), and (3) in the rows of light points."""
         s = np.where(self.s > 0, self.s, 1)
-        V = -self._inverse
+        V = -self._core
         V.flat[:: len(s) + 1] += 1
         V /= s[:, None]
         V /= s
@@ -202,6 +252,21 @@ class DenseFactor:
     def trace_inverse(self):
         """Return the trace of ``A``."""
         return float(self.w @ self.inverse_diag())
+
+    def inverse(self):
+        """Return ``A`` as an array."""
+        return self._inverse
+
+    @cached_property
+    def _inverse(self):
+        A = self._core
+        if self.bias:
+            A = A - np.multiply.outer(self._g, self._g / self._sigma)
+        return self.s[:, None] * A * self.s
+
+    def block(self, rows):
+        """Return ``A[rows][:, rows]``."""
+        return self.inverse()[np.ix_(rows, rows)]
 
     def sandwich(self, e):
         """Return the diagonal of ``V diag(e) V``."""

@@ -214,9 +214,9 @@ class SmoothSolution:
         """Sum of the weighted losses."""
         return float(self.v @ self.machine.loss.value(self.y, self.z))
 
-    def mistakes(self, u):
-        """Return ``{"errors": weight of the points on the wrong side}``; empty for losses on numbers."""
-        return {"errors": float(self.v @ (self.y * u <= 0))} if self.machine.loss.labels else {}
+    def wrong(self, name, u):
+        """Return ``{name: fraction of points (by weight) on the wrong side}``; empty for losses on numbers."""
+        return {name: float(self.v @ (self.y * u <= 0) / self.v.sum())} if self.machine.loss.labels else {}
 
     @cached_property
     def V(self):
