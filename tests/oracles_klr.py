@@ -79,12 +79,12 @@ def fit(design, y, v, loss=logistic, rounds=500):
 
     for _ in range(rounds):
         step = newton_step(design, y, v, x, loss)
+        if np.max(np.abs(F @ step)) < 1e-12 * max(1.0, np.max(np.abs(F @ x))):
+            return x + step
         t, now = 1.0, objective(x)
         while objective(x + t * step) > now and t > 1e-12:
             t /= 2
         x = x + t * step
-        if np.max(np.abs(F @ step)) < 1e-13 * max(1.0, np.max(np.abs(F @ x))):
-            break
     return x
 
 

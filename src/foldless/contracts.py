@@ -64,6 +64,12 @@ class Factor(Protocol):
     def block(self, rows: NDArray[np.intp]) -> Matrix:
         """Return ``A[rows][:, rows]``: what it takes to leave these rows out."""
 
+    def covariance_block(self, rows: NDArray[np.intp]) -> Matrix:
+        """Return ``V[rows][:, rows]``."""
+
+    def inverse_block(self, rows: NDArray[np.intp]) -> Matrix:
+        """Return ``(I - S V S)[rows][:, rows]``, without cancellation where the Gram can."""
+
 
 @runtime_checkable
 class Gram(Protocol):

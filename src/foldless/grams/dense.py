@@ -268,6 +268,15 @@ class DenseFactor:
         """Return ``A[rows][:, rows]``."""
         return self.inverse()[np.ix_(rows, rows)]
 
+    def covariance_block(self, rows):
+        """Return ``V[rows][:, rows]``."""
+        return self.V[np.ix_(rows, rows)]
+
+    def inverse_block(self, rows):
+        """Return ``(I - S V S)[rows][:, rows]``."""
+        block = self._core[np.ix_(rows, rows)]
+        return block - np.multiply.outer(self._g[rows], self._g[rows] / self._sigma) if self.bias else block
+
     def sandwich(self, e):
         """Return the diagonal of ``V diag(e) V``."""
         return (self.V**2) @ e

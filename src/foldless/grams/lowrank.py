@@ -190,3 +190,13 @@ class LowRankFactor:
         """Return ``A[rows][:, rows]``."""
         X, w = self.X[:, rows], self.w[rows]
         return np.diag(w) - w[:, None] * (X.T @ X) * w
+
+    def covariance_block(self, rows):
+        """Return ``V[rows][:, rows]``."""
+        X = self.X[:, rows]
+        return X.T @ X
+
+    def inverse_block(self, rows):
+        """Return ``(I - S V S)[rows][:, rows]``."""
+        X = self.X[:, rows] * np.sqrt(self.w[rows])
+        return np.eye(X.shape[1]) - X.T @ X

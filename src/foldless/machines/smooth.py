@@ -227,6 +227,20 @@ class SmoothSolution:
         """Return ``V M``."""
         return self.C * self.factor.covariance(M)
 
+    def with_bias_prior(self, scale):
+        """Return the fit with a bias drawn from N(0, scale^2) in the units of z; itself if it has no bias."""
+        if not self.machine.bias:
+            return self
+        if scale not in self._under_prior:
+            gram = self.gram.shifted(scale**2 / self.C)
+            machine = replace(self.machine, bias=False)
+            self._under_prior[scale] = machine.solve(gram, self.y[:, None], [self.z]).columns[0]
+        return self._under_prior[scale]
+
+    @cached_property
+    def _under_prior(self):
+        return {}
+
     @cached_property
     def keep(self):
         """``1 - w V_ii``: what a point leaves to the others."""
