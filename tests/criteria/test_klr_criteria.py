@@ -389,7 +389,7 @@ def test_it_warns_of_certainty_and_does_not_tune_kernels():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         read(KRIC(), DenseGram(K1), Y1, 0.1)
-        with pytest.raises(CriterionWarning, match="kric is read where a point has leverage 0.9"):
+        with pytest.raises(CriterionWarning, match=r"kric is read where a point has leverage 0\.9"):
             read(KRIC(), DenseGram(K1), Y1, 1e3)
     assert not KRIC.tunes_kernel
     assert "falls to zero" in KRIC.why_not

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import singledispatchmethod
 from typing import ClassVar
 
-from foldless.contracts import Reading
+from foldless.contracts import LazyReading, Reading
 from foldless.criterion import Criterion
 from foldless.inference import laplace_evidence
 from foldless.machines import SmoothSolution
@@ -37,6 +37,10 @@ class ABIC(Criterion):
     @read.register
     def _(self, solution: SmoothSolution) -> Reading:
         evidence = laplace_evidence(solution, self.bias_prior)
-        adjoint, slope = evidence.derive()
+
+        def derive():
+            adjoint, slope = evidence.derive()
+            return 2 * adjoint, 2 * slope
+
         parts = {"evidence": evidence.value, "tuned": float(self.tuned)}
-        return Reading(2 * evidence.value + 2 * self.tuned, 2 * adjoint, 2 * slope, parts)
+        return LazyReading(2 * evidence.value + 2 * self.tuned, derive, parts)

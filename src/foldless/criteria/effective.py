@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import singledispatchmethod
 from typing import ClassVar
 
-from foldless.contracts import Reading
+from foldless.contracts import LazyReading, Reading
 from foldless.criterion import Criterion
 from foldless.inference import Bend, differentiate
 from foldless.machines import SmoothSolution
@@ -28,8 +28,11 @@ class EffectiveParameters(Criterion):
     @read.register
     def _(self, solution: SmoothSolution) -> Reading:
         d = float(solution.w @ solution.V)
-        adjoint, slope = differentiate(solution, solution.dw * solution.V, Bend(solution.w))
-        return Reading(d, adjoint, slope, {"effective": d})
+
+        def derive():
+            return differentiate(solution, solution.dw * solution.V, Bend(solution.w))
+
+        return LazyReading(d, derive, {"effective": d})
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,8 @@ class AICd(Criterion):
     @read.register
     def _(self, solution: SmoothSolution) -> Reading:
         d = float(solution.w @ solution.V)
-        phi_z = 2 * (solution.dw * solution.V - solution.a)
-        adjoint, slope = differentiate(solution, phi_z, Bend(2 * solution.w))
-        return Reading(2 * (solution.loss + d), adjoint, slope, {"loss": solution.loss, "effective": d})
+
+        def derive():
+            return differentiate(solution, 2 * (solution.dw * solution.V - solution.a), Bend(2 * solution.w))
+
+        return LazyReading(2 * (solution.loss + d), derive, {"loss": solution.loss, "effective": d})

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.contracts import Reading
+from foldless.contracts import LazyReading, Reading
 from foldless.criterion import Criterion
 from foldless.inference import laplace_evidence
 from foldless.linalg import add_symmetric
@@ -58,4 +58,4 @@ class Evidence(Criterion):
     @read.register
     def _(self, solution: SmoothSolution) -> Reading:
         evidence = laplace_evidence(solution, self.bias_prior)
-        return Reading(evidence.value, *evidence.derive(), {"evidence": evidence.value})
+        return LazyReading(evidence.value, evidence.derive, {"evidence": evidence.value})

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.contracts import Reading
+from foldless.contracts import LazyReading, Reading
 from foldless.criterion import Criterion
 from foldless.errors import Undefined
 from foldless.inference import Bend, differentiate
@@ -53,11 +53,14 @@ class GACV(Criterion):
         t, n = (1 + solution.y) / 2, v.sum()
         s, nu, r = t @ a, v @ V, n - w @ V
         value = float(solution.loss / n + nu * s / (n * r))
-        phi_z = -a / n - nu / (n * r) * t * w + nu * s / (n * r**2) * solution.dw * V
-        bend = Bend(s / (n * r) * v + nu * s / (n * r**2) * w)
+
+        def derive():  # eq. (2)
+            phi_z = -a / n - nu / (n * r) * t * w + nu * s / (n * r**2) * solution.dw * V
+            return differentiate(solution, phi_z, Bend(s / (n * r) * v + nu * s / (n * r**2) * w))
+
         parts = {
             "loss": solution.loss / n,
             "penalty": float(nu * s / (n * r)),
             "leverage": float(np.max(w * V)),
         }
-        return Reading(value, *differentiate(solution, phi_z, bend), parts)
+        return LazyReading(value, derive, parts)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from foldless.contracts import Reading
+from foldless.contracts import LazyReading, Reading
 from foldless.criterion import Criterion
 from foldless.inference import Bend, differentiate
 from foldless.labels import are_labels, error_fraction
@@ -21,8 +21,8 @@ class KFold(Criterion):
     r"""Loss of each point under the machine that did not see its block.
 
     *LS-SVM*: for a block B the residual of the machine trained without it is
-    :math:`r_B = (\tilde A_{BB})^{-1} \alpha_B`. With :math:`p_B = \tilde A_{:B} (\tilde A_{BB})^{-1} r_B` and the dual vector without
-    B, :math:`q_B = \alpha - \tilde A_{:B} r_B`,
+    :math:`r_B = (\tilde A_{BB})^{-1} \alpha_B`. With :math:`p_B = \tilde A_{:B} (\tilde A_{BB})^{-1} r_B` and the dual
+    vector without B, :math:`q_B = \alpha - \tilde A_{:B} r_B`,
 
     .. math:: \frac1n \sum_B \|r_B\|^2, \qquad \frac{d}{dK} = -\frac1n \sum_B (p_B q_B' + q_B p_B').  \tag{1}
 
@@ -83,7 +83,7 @@ class KFold(Criterion):
             u[step.rows] = step.outputs
         value = float(solution.v @ solution.machine.loss.value(solution.y, u))
         parts = {"kfold": value, "kfold_mean": value / solution.v.sum(), **solution.wrong("kfold_error", u)}
-        return Reading(value, *_differentiate_blocks(solution, steps, u), parts)
+        return LazyReading(value, lambda: _differentiate_blocks(solution, steps, u), parts)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit, logsumexp, softmax
 
-from foldless.contracts import Reading
+from foldless.contracts import LazyReading, Reading
 from foldless.criterion import Criterion
 from foldless.errors import CriterionWarning
 from foldless.inference import Bend, differentiate
@@ -70,8 +70,11 @@ class KRIC(Criterion):
         penalty = _Penalty.of(solution, self.bias_in_penalty)
         warn_if_certain(self.name, penalty.leverage)
         value = 2 * (solution.loss + penalty.value)
-        phi_z = -2 * solution.a + 2 * penalty.phi_z
-        return Reading(value, *penalty.differentiate(phi_z, 2.0), penalty.parts(solution.loss))
+
+        def derive():  # eq. (2)
+            return penalty.differentiate(-2 * solution.a + 2 * penalty.phi_z, 2.0)
+
+        return LazyReading(value, derive, penalty.parts(solution.loss))
 
 
 @dataclass(frozen=True)
@@ -124,8 +127,12 @@ class KRICSollich(Criterion):
             )
         else:
             value, by_z, by_C = cost.value, cost.by_z, cost.by_C
-        adjoint, slope = penalty.differentiate(2 * by_z + 2 * penalty.phi_z, 2.0)
-        return Reading(2 * (value + penalty.value), adjoint, slope + 2 * by_C, penalty.parts(value))
+
+        def derive():
+            adjoint, slope = penalty.differentiate(2 * by_z + 2 * penalty.phi_z, 2.0)
+            return adjoint, slope + 2 * by_C
+
+        return LazyReading(2 * (value + penalty.value), derive, penalty.parts(value))
 
 
 @dataclass(frozen=True, eq=False)

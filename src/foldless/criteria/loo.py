@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.contracts import Reading
+from foldless.contracts import LazyReading, Reading
 from foldless.criterion import Criterion
 from foldless.errors import Undefined
 from foldless.inference import Bend, differentiate
@@ -30,12 +30,14 @@ class LOO(Criterion):
 
     .. math:: \sum_i v_i \ell(y_i, u_i), \qquad u_i = z_i - \frac{a_i V_{ii}}{1 - w_i V_{ii}}.  \tag{1}
 
-    With :math:`k_i = 1 - w_i V_{ii}`, :math:`g_i = v_i \ell'(y_i, u_i)` and :math:`e_i = -g_i a_i / k_i^2`,
+    A point that stands for f equal rows loses one of them: :math:`a_i` and :math:`w_i` in (1) are then multiplied by
+    :math:`\varphi_i = 1/f_i`. With :math:`k_i = 1 - \varphi_i w_i V_{ii}`, :math:`g_i = v_i \ell'(y_i, u_i)` and
+    :math:`e_i = -g_i \varphi_i a_i / k_i^2`,
 
-    .. math:: \Phi_z = g / k + w' \circ e \circ V_{ii}^2, \qquad \Phi_V = \operatorname{diag}(e).  \tag{2}
+    .. math:: \Phi_z = g / k + w' \circ \varphi \circ e \circ V_{ii}^2, \qquad \Phi_V = \operatorname{diag}(e).  \tag{2}
 
-    *LS-SVM*: exact, with the residuals :math:`r_i = \alpha_i / d_i`, :math:`d = \operatorname{diag}\tilde A` of the machines
-    that did not see the point (averaged over the columns of a multi-class problem),
+    *LS-SVM*: exact, with the residuals :math:`r_i = \alpha_i / d_i`, :math:`d = \operatorname{diag}\tilde A` of the
+    machines that did not see the point (averaged over the columns of a multi-class problem),
 
     .. math::
         \frac1n \sum_i r_i^2, \qquad \frac{d}{dK} = \frac1n \Bigl[ 2 \tilde A \operatorname{diag}(r^2 / d) \tilde A
@@ -65,17 +67,19 @@ class LOO(Criterion):
     @read.register
     def _(self, solution: SmoothSolution) -> Reading:
         loss, y, v = solution.machine.loss, solution.y, solution.v
-        a, V, k = solution.a, solution.V, solution.keep
+        a, V, k, phi = solution.a, solution.V, solution.keep, solution.share
         u = loo_outputs(solution)
-        l1 = loss.derivatives(y, u)[0]
-        g = v * l1
-        e = -g * a / k**2
         value = float(v @ loss.value(y, u))
         frozen = self.mode == "frozen"
-        phi_z = g / k if frozen else g / k + solution.dw * e * V**2
-        adjoint, slope = differentiate(solution, phi_z, Bend(e), frozen)
+
+        def derive():  # eq. (2)
+            g = v * loss.derivatives(y, u)[0]
+            e = -g * phi * a / k**2
+            moving = 0.0 if frozen else solution.dw * phi * e * V**2
+            return differentiate(solution, g / k + moving, Bend(e), frozen)
+
         parts = {"loo": value, "loo_mean": value / v.sum(), **solution.wrong("loo_error", u)}
-        return Reading(value, adjoint, slope, parts)
+        return LazyReading(value, derive, parts)
 
     @read.register
     def _(self, solution: LSSVMSolution) -> Reading:
@@ -94,4 +98,4 @@ class LOO(Criterion):
 
 def loo_outputs(solution: SmoothSolution):
     """Outputs :math:`u_i` of the machines that did not see point i; eq. (1)."""
-    return solution.z - solution.a * solution.V / solution.keep
+    return solution.z - solution.share * solution.a * solution.V / solution.keep
