@@ -9,7 +9,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "foldless"
 
 BELOW_GRAMS = {"contracts", "errors", "linalg", "verbs", "kernels"}
-BELOW_MACHINES = BELOW_GRAMS | {"losses", "grams"}
+BELOW_MACHINES = BELOW_GRAMS | {"labels", "losses", "grams"}
 BELOW_CRITERIA = BELOW_MACHINES | {"machines", "inference", "criterion"}
 BELOW_SELECTION = BELOW_CRITERIA | {"criteria", "named", "representation", "walk", "searches", "objective"}
 BELOW_ESTIMATORS = BELOW_SELECTION | {"selection", "progress", "datasets"}
@@ -22,6 +22,7 @@ MAY_IMPORT = {
     "verbs": {"contracts", "errors", "linalg"},
     "walk": {"contracts", "errors"},
     "criterion": {"contracts", "errors"},
+    "labels": {"errors"},
     "losses": {"errors"},
     "kernels": BELOW_GRAMS - {"kernels"},
     "named": BELOW_GRAMS,

@@ -68,6 +68,18 @@ class Factor(Protocol):
     def congruence(self, e: Vector) -> Any:
         """Return ``H' diag(e) H`` with ``H = I - V W``: an array, or an operator."""
 
+    def inverse(self) -> Any:
+        r"""Return :math:`A` in the form of the Gram's adjoints: an array or an operator."""
+
+    def block(self, rows: NDArray[np.intp]) -> Matrix:
+        """Return ``A[rows][:, rows]``: what it takes to leave these rows out."""
+
+    def covariance_block(self, rows: NDArray[np.intp]) -> Matrix:
+        """Return ``V[rows][:, rows]``."""
+
+    def inverse_block(self, rows: NDArray[np.intp]) -> Matrix:
+        """Return ``(I - S V S)[rows][:, rows]``, without cancellation where the Gram can."""
+
 
 @runtime_checkable
 class Gram(Protocol):
@@ -97,6 +109,18 @@ class Gram(Protocol):
 
     def spectrum(self) -> tuple[Matrix, Vector]:
         """Return ``U`` (n, r) with orthonormal columns and ``mu`` (r,) decreasing, ``K = U diag(mu) U'``."""
+
+    def weighted_spectrum(self, v: Vector, bias: bool = False) -> tuple[Matrix, Vector]:
+        """Return the pairs of ``D K D``, ``D = diag(sqrt(v))``, with a bias those orthogonal to ``D1``."""
+
+    def norm(self) -> float:
+        """Return the Frobenius norm."""
+
+    def centred_norm(self) -> float:
+        """Return the Frobenius norm of ``J K J``."""
+
+    def adjoint(self, P: Matrix, Q: Matrix, identity: float = 0.0, itself: float = 0.0) -> Any:
+        """Return ``(P Q' + Q P') / 2 + identity I + itself K`` for thin P and Q, in the form adjoints have here."""
 
 
 class Solution(Protocol):

@@ -22,6 +22,8 @@ class Criterion:
     """
 
     name: ClassVar[str] = ""
+    tunes_kernel: ClassVar[bool] = True
+    why_not: ClassVar[str] = ""
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)

@@ -1,5 +1,6 @@
 """Small pieces of linear algebra that several files need."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,7 @@ def symmetric(A):
     return (A + A.T) / 2
 
 
-def mirrored(L):
+def mirror(L):
     """Return the symmetric matrix whose lower triangle is that of ``L``."""
     A = np.tril(L)
     A += np.tril(L, -1).T
@@ -147,3 +148,20 @@ def add_symmetric(G, P, Q):
     if isinstance(G, np.ndarray):
         return G + symmetric(P @ Q.T)
     return G + Operator(len(P), [(1.0, Pairing(P, Q))])
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """A term known only by its products."""
+
+    apply: Callable[[np.ndarray], np.ndarray]
+
+    def on(self, F):
+        """Return ``(G F, F' G F)``."""
+        GF = self.apply(F)
+        return GF, F.T @ GF
+
+
+def symmetric_operator(n, apply):
+    """Return the symmetric operator whose products are ``apply(M)``."""
+    return Operator(n, [(1.0, Products(apply))])

@@ -15,6 +15,7 @@ from foldless.linalg import on_features, pivoted_cholesky, solve_lower
 from foldless.verbs import Pairs, diagonal, gram, pullback
 
 POOL = 30  # rows looked at per landmark when landmarks are spread out
+TINY = 1e-12  # eigenvalues of a landmark matrix below this, relative to the largest, are rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +96,27 @@ class Nystrom:
         """Return landmarks and coefficients ``beta`` with ``f(x) = k(x, landmarks) @ beta``."""
         L, kept = K.root
         return self.X[self.landmarks[kept]], solve_lower(L, K.F[:, : len(kept)].T @ alpha, transposed=True)
+
+
+def leading_nystrom(kernel, X, landmarks, components=None):
+    r"""Low-rank Gram from the leading eigenvectors of the landmarks' own matrix, as Kobayashi and Komaki have it.
+
+    .. math:: K_{mm} = U \Lambda U', \qquad F = K_{nm} U_p \Lambda_p^{-1/2}.
+
+    With all components it is the Gram of :class:`Nystrom` in other coordinates. For fitting at a given kernel only:
+    there is no way back to ``theta``.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : array or sparse matrix of shape (n, d)
+    landmarks : array of shape (m,)
+    components : int, optional
+        The number p kept; by default all whose eigenvalue exceeds 1e-12 of the largest.
+    """
+    mu, U = np.linalg.eigh(gram(kernel, X[landmarks]))
+    kept = np.flatnonzero(mu > TINY * mu[-1])[::-1][:components]
+    return LowRankGram(gram(kernel, X, X[landmarks]) @ (U[:, kept] / np.sqrt(mu[kept])))
 
 
 def has_noise(kernel: Kernel) -> bool:
