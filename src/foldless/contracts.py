@@ -18,6 +18,7 @@ exponentiate.
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -115,6 +116,20 @@ class Solution(Protocol):
     @property
     def start(self) -> Any:
         """What a warm start needs: pass it as ``solve(..., start=solution.start)``."""
+
+
+class Targeted(ABC):
+    """Any solution that shows its ``gram``, its targets ``Y`` (n, k) and its ``machine``.
+
+    That is all a criterion needs that looks at kernel and targets alone, so it reads every such solution: no
+    inheritance, showing the three is enough.
+    """
+
+    @classmethod
+    def __subclasshook__(cls, kind):
+        """Tell whether instances of ``kind`` show all three."""
+        shown = {*dir(kind), *getattr(kind, "__dataclass_fields__", ())}
+        return {"gram", "Y", "machine"} <= shown
 
 
 class Machine(Protocol):

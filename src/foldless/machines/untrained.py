@@ -1,0 +1,39 @@
+"""The machine that does nothing: it hands Gram and targets through, for criteria that look at these alone."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from foldless.contracts import Gram, Matrix
+
+
+@dataclass(frozen=True)
+class Untrained:
+    """No machine; nothing to tune but the kernel."""
+
+    @property
+    def theta(self):
+        """Empty."""
+        return np.zeros(0)
+
+    def with_theta(self, theta):
+        """Return itself."""
+        return self
+
+    def solve(self, gram, Y, start=None):
+        """Hand ``gram`` and ``Y`` (n, k) through."""
+        return UntrainedSolution(gram, self, Y)
+
+
+@dataclass(frozen=True, eq=False)
+class UntrainedSolution:
+    """Gram and targets, as they came."""
+
+    gram: Gram
+    machine: Untrained
+    Y: Matrix
+
+    @property
+    def start(self):
+        """Nothing."""
+        return None
