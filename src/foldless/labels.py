@@ -33,14 +33,14 @@ def balanced_weights(Y):
     return len(Y) / (len(counts) * counts[label])
 
 
-def error_fraction(Y, Z):
-    """Fraction of rows whose outputs ``Z`` do not single out the class in ``Y``; a tie counts as an error."""
+def error_fraction(Y, Z, copies=None):
+    """Fraction of samples whose outputs ``Z`` do not single out the class in ``Y``; a tie counts as an error."""
     if Y.shape[1] == 1:
-        return float(np.mean(Y[:, 0] * Z[:, 0] <= 0))
+        return float(np.average(Y[:, 0] * Z[:, 0] <= 0, weights=copies))
     rows, own = np.arange(len(Y)), classes_of(Y)
     others = Z.copy()
     others[rows, own] = -np.inf
-    return float(np.mean(Z[rows, own] <= others.max(axis=1)))
+    return float(np.average(Z[rows, own] <= others.max(axis=1), weights=copies))
 
 
 def middle_of_best(values):

@@ -315,3 +315,19 @@ def test_leave_one_out_without_regularisation_is_undefined(problem):
     K, y, _ = problem
     with pytest.raises(Undefined, match="Lower C"):
         LOO()(LSSVM(1e18, bias=False).solve(DenseGram(K), y[:, None]))
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("criterion", [LOO(), GCV(), Evidence()], ids=["loo", "gcv", "evidence"])
+def test_a_row_that_stands_for_several_is_that_row_repeated(problem, bias, criterion, rng):
+    K, y, v = problem
+    copies = np.array([1, 2, 3, 1, 1, 2, 1, 1, 4, 1, 1, 1])
+    rows = np.repeat(np.arange(12), copies)
+    Y = np.column_stack([y, np.roll(y, 3)])
+    short = criterion(LSSVM(1.5, bias, v * copies, copies=copies.astype(float)).solve(DenseGram(K), Y))
+    long = criterion(LSSVM(1.5, bias, v[rows]).solve(DenseGram(K[np.ix_(rows, rows)]), Y[rows]))
+    assert short.value == approx(long.value, rel=1e-9)
+    assert short.parts == approx(long.parts, rel=1e-9)
+    assert short.slope == approx(long.slope, rel=1e-7)
+    Z = np.eye(12)[rows]
+    assert short.adjoint == approx(Z.T @ long.adjoint @ Z, rel=1e-7, abs=1e-10)
