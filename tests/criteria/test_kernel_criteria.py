@@ -117,11 +117,6 @@ def test_strips_give_what_the_whole_matrix_gives(criterion, X, Y, chunk):
 
 
 @criteria
-def test_the_measure_alone_is_the_value(criterion, K, Y):
-    assert criterion.measure(DenseGram(K), Y) == approx(cost(criterion, K, Y), rel=1e-12)
-
-
-@criteria
 def test_permuting_the_samples_permutes_the_adjoint(criterion, K, Y, rng):
     p = rng.permutation(14)
     a, b = read(criterion, K, Y), read(criterion, K[np.ix_(p, p)], Y[p])
@@ -385,7 +380,7 @@ def test_the_traps_have_a_warning(K, y):
 def test_what_needs_the_whole_matrix_says_so(X, y):
     gram = ChunkedGram(RBF(1.0), X)
     with pytest.raises(TypeError, match="never stored"):
-        Spectral(r=1.5).measure(gram, y[:, None])
+        criterion_of(Spectral(r=1.5), gram, y)
     with pytest.raises(TypeError, match="never stored"):
         LSSVM().solve(gram, y[:, None])
     with pytest.raises(ValueError, match="WhiteKernel"):

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.contracts import Reading, Targeted
+from foldless.contracts import LazyReading, Reading, Targeted
 from foldless.criterion import Criterion
 from foldless.errors import Undefined
 
@@ -37,19 +37,16 @@ class Alignment(Criterion):
     @read.register
     def _(self, solution: Targeted) -> Reading:
         gram, Y = solution.gram, solution.Y
-        value, norm, target = self._aligned(gram, Y)
-        adjoint = gram.adjoint(-Y / (norm * target), Y, itself=value / norm**2)  # eq. (1)
-        return Reading(-value, adjoint, np.zeros_like(solution.machine.theta), {"alignment": value})
-
-    def measure(self, gram, Y):
-        """Return the cost alone, at the price of one product."""
-        return -self._aligned(gram, Y)[0]
-
-    def _aligned(self, gram, Y):
         norm, target = gram.norm(), float(np.linalg.norm(Y.T @ Y))
         if not norm > 0:
             raise Undefined("alignment does not exist: the Gram matrix is zero.")
-        return float(np.vdot(Y, gram.matmul(Y))) / (norm * target), norm, target
+        value = float(np.vdot(Y, gram.matmul(Y))) / (norm * target)
+
+        def derive():
+            adjoint = gram.adjoint(-Y / (norm * target), Y, itself=value / norm**2)  # eq. (1)
+            return adjoint, np.zeros_like(solution.machine.theta)
+
+        return LazyReading(-value, derive, {"alignment": value})
 
 
 @dataclass(frozen=True)
@@ -72,25 +69,19 @@ class CenteredAlignment(Criterion):
     @read.register
     def _(self, solution: Targeted) -> Reading:
         gram, Y = solution.gram, solution.Y
-        Yc, value, norm, target = self._aligned(gram, Y)
-        one = np.ones(gram.n)
-        m = gram.matmul(one) / gram.n
-        shrink = value / norm**2
-        P = np.column_stack([-Yc / (norm * target), 2 * shrink * one])  # K_c = K - 1m' - m1' + mean(m) 11'
-        adjoint = gram.adjoint(P, np.column_stack([Yc, m.mean() / 2 - m]), itself=shrink)  # eq. (1)
-        return Reading(-value, adjoint, np.zeros_like(solution.machine.theta), {"centered_alignment": value})
-
-    def measure(self, gram, Y):
-        """Return the cost alone, at the price of a product and a pass for the means."""
-        return -self._aligned(gram, Y)[1]
-
-    def _aligned(self, gram, Y):
         Yc = Y - Y.mean(axis=0)
         norm, target = gram.centred_norm(), float(np.linalg.norm(Yc.T @ Yc))
         if not target > 0:
             raise ValueError("centered-alignment needs targets that vary, got a constant (one class only?).")
         if not norm > gram.n * np.finfo(float).eps * np.max(np.abs(gram.diag())):
-            raise Undefined(
-                "centered-alignment does not exist: the centred Gram matrix is zero (a constant kernel)."
-            )
-        return Yc, float(np.vdot(Yc, gram.matmul(Yc))) / (norm * target), norm, target
+            raise Undefined("centered-alignment does not exist: the centred Gram matrix is zero (a constant kernel).")
+        value = float(np.vdot(Yc, gram.matmul(Yc))) / (norm * target)
+
+        def derive():
+            shrink, one = value / norm**2, np.ones(gram.n)
+            m = gram.matmul(one) / gram.n
+            P = np.column_stack([-Yc / (norm * target), 2 * shrink * one])  # K_c = K - 1m' - m1' + mean(m) 11'
+            adjoint = gram.adjoint(P, np.column_stack([Yc, m.mean() / 2 - m]), itself=shrink)  # eq. (1)
+            return adjoint, np.zeros_like(solution.machine.theta)
+
+        return LazyReading(-value, derive, {"centered_alignment": value})

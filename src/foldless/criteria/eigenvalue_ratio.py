@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.contracts import Reading, Targeted
+from foldless.contracts import LazyReading, Reading, Targeted
 from foldless.criterion import Criterion
 from foldless.errors import Undefined
 
@@ -61,17 +61,15 @@ class EigenvalueRatio(Criterion):
         gram, Y = solution.gram, solution.Y
         U, lead, inverse = self._ratio(gram)
         a, b = self._resolve(gram, Y)
-        value = self.lam**2 * np.mean(a**2) + self.eta * inverse  # eq. (1)
-        P = np.column_stack([-2 * self.lam**2 / a.size * a, -self.eta / lead * (1 + inverse) * U])
-        adjoint = gram.adjoint(P, np.column_stack([b, U]), identity=self.eta / lead)
-        ratio = 1 / inverse if inverse > 0 else np.inf
-        parts = {"ratio": float(ratio), "training_error": float(self.lam**2 * np.mean(a**2))}
-        return Reading(float(value), adjoint, np.zeros_like(solution.machine.theta), parts)
+        error = float(self.lam**2 * np.mean(a**2))
 
-    def measure(self, gram, Y):
-        """Return the cost alone."""
-        a, _ = self._resolve(gram, Y)
-        return float(self.lam**2 * np.mean(a**2) + self.eta * self._ratio(gram)[-1])
+        def derive():
+            P = np.column_stack([-2 * self.lam**2 / a.size * a, -self.eta / lead * (1 + inverse) * U])
+            adjoint = gram.adjoint(P, np.column_stack([b, U]), identity=self.eta / lead)
+            return adjoint, np.zeros_like(solution.machine.theta)
+
+        ratio = float(1 / inverse) if inverse > 0 else np.inf
+        return LazyReading(error + self.eta * float(inverse), derive, {"ratio": ratio, "training_error": error})
 
     def _ratio(self, gram):
         U, mu = gram.spectrum()

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.contracts import Reading
+from foldless.contracts import LazyReading, Reading
 from foldless.criterion import Criterion
 from foldless.linalg import add_symmetric
 from foldless.machines import LSSVMSolution
@@ -40,5 +40,9 @@ class Evidence(Criterion):
         q = np.einsum("ik,ik->k", solution.Y, alpha)
         logdet = factor.logdet() - solution.copies @ np.log(factor.w / solution.copies) - bias * np.log(n)
         value = float(np.mean(m * np.log(2 * np.pi * q / m)) + m + logdet)  # eq. (1)
-        adjoint = add_symmetric(factor.inverse(), -m / k * alpha / q, alpha)  # eq. (2)
-        return Reading(value, adjoint, np.array([solution.gram.inner(adjoint)]), {"reml": value})
+
+        def derive():
+            adjoint = add_symmetric(factor.inverse(), -m / k * alpha / q, alpha)  # eq. (2)
+            return adjoint, np.array([solution.gram.inner(adjoint)])
+
+        return LazyReading(value, derive, {"reml": value})

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.contracts import Reading, Targeted
+from foldless.contracts import LazyReading, Reading, Targeted
 from foldless.criterion import Criterion
 from foldless.errors import Undefined
 from foldless.labels import check_labels
@@ -44,13 +44,12 @@ class FSM(Criterion):
     def _(self, solution: Targeted) -> Reading:
         q, h, gap, each = _separate(solution.gram, solution.Y)
         value = float(np.mean(each))
-        adjoint = solution.gram.adjoint((h - each * q) / (gap * len(each)), q)  # eq. (1)
-        parts = {"fsm": value, "mmd2": float(np.mean(gap))}
-        return Reading(value, adjoint, np.zeros_like(solution.machine.theta), parts)
 
-    def measure(self, gram, Y):
-        """Return the cost alone, at the price of one product."""
-        return float(np.mean(_separate(gram, Y)[-1]))
+        def derive():
+            adjoint = solution.gram.adjoint((h - each * q) / (gap * len(each)), q)  # eq. (1)
+            return adjoint, np.zeros_like(solution.machine.theta)
+
+        return LazyReading(value, derive, {"fsm": value, "mmd2": float(np.mean(gap))})
 
     def caution(self, solution):
         """Warn of a kernel that is nearly the identity."""

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.contracts import Reading
+from foldless.contracts import LazyReading, Reading
 from foldless.criterion import Criterion
 from foldless.linalg import add_symmetric
 from foldless.machines import LSSVMSolution
@@ -38,9 +38,11 @@ class GCV(Criterion):
         n, k = solution.copies.sum(), rho.shape[1]
         S, T = np.sum(v[:, None] * rho**2) / k, n - solution.gram.n + factor.inverse_diag().sum()
         value = float(n * S / T**2)
-        bend = factor.congruence(2 * n * S / T**3 * w)
-        pull = -2 * n / (k * T**2) * factor.solve((v / w)[:, None] * rho)
-        adjoint = add_symmetric(bend, pull, solution.alpha)  # eq. (2)
-        return Reading(
-            value, adjoint, np.array([solution.gram.inner(adjoint)]), {"gcv": value, "df": solution.df}
-        )
+
+        def derive():
+            bend = factor.congruence(2 * n * S / T**3 * w)
+            pull = -2 * n / (k * T**2) * factor.solve((v / w)[:, None] * rho)
+            adjoint = add_symmetric(bend, pull, solution.alpha)  # eq. (2)
+            return adjoint, np.array([solution.gram.inner(adjoint)])
+
+        return LazyReading(value, derive, {"gcv": value, "df": solution.df})

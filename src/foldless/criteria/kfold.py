@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from foldless.contracts import Reading
+from foldless.contracts import LazyReading, Reading
 from foldless.criterion import Criterion
 from foldless.labels import are_labels, error_fraction
 from foldless.machines import LSSVMSolution
@@ -46,19 +46,24 @@ class KFold(Criterion):
         factor, alpha, gram = solution.factor, solution.alpha, solution.gram
         n, k = alpha.shape
         blocks = assign_folds(self.folds, n, self.seed)
-        r, t = np.empty_like(alpha), np.empty_like(alpha)
+        r = np.empty_like(alpha)
         for rows in blocks:
-            block = factor.block(rows)
-            r[rows] = np.linalg.solve(block, alpha[rows])
-            t[rows] = np.linalg.solve(block, r[rows])
-        P = factor.solve(_spread(t, blocks))
-        Q = np.tile(alpha, len(blocks)) - factor.solve(_spread(r, blocks))
-        adjoint = gram.adjoint(-2 / (n * k) * P, Q)  # eq. (1)
+            r[rows] = np.linalg.solve(factor.block(rows), alpha[rows])
         value = float(np.mean(r**2))
+
+        def derive():
+            t = np.empty_like(r)
+            for rows in blocks:
+                t[rows] = np.linalg.solve(factor.block(rows), r[rows])
+            P = factor.solve(_spread(t, blocks))
+            Q = np.tile(alpha, len(blocks)) - factor.solve(_spread(r, blocks))
+            adjoint = gram.adjoint(-2 / (n * k) * P, Q)  # eq. (1)
+            return adjoint, np.array([gram.inner(adjoint)])
+
         parts = {"kfold": value}
         if are_labels(solution.Y):
             parts["kfold_error"] = error_fraction(solution.Y, solution.Y - r)
-        return Reading(value, adjoint, np.array([gram.inner(adjoint)]), parts)
+        return LazyReading(value, derive, parts)
 
 
 def _spread(x, blocks):

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.contracts import Reading
+from foldless.contracts import LazyReading, Reading
 from foldless.criterion import Criterion
 from foldless.errors import Undefined
 from foldless.inference import Bend, differentiate
@@ -29,9 +29,11 @@ class LOO(Criterion):
 
     .. math:: \sum_i v_i \ell(y_i, u_i), \qquad u_i = z_i - \frac{a_i V_{ii}}{1 - w_i V_{ii}}.  \tag{1}
 
-    With :math:`k_i = 1 - w_i V_{ii}`, :math:`g_i = v_i \ell'(y_i, u_i)` and :math:`e_i = -g_i a_i / k_i^2`,
+    A point that stands for f equal rows loses one of them: :math:`a_i` and :math:`w_i` in (1) are then multiplied by
+    :math:`\varphi_i = 1/f_i`. With :math:`k_i = 1 - \varphi_i w_i V_{ii}`, :math:`g_i = v_i \ell'(y_i, u_i)` and
+    :math:`e_i = -g_i \varphi_i a_i / k_i^2`,
 
-    .. math:: \Phi_z = g / k + w' \circ e \circ V_{ii}^2, \qquad \Phi_V = \operatorname{diag}(e).  \tag{2}
+    .. math:: \Phi_z = g / k + w' \circ \varphi \circ e \circ V_{ii}^2, \qquad \Phi_V = \operatorname{diag}(e).  \tag{2}
 
     *LS-SVM*: exact, with the residuals :math:`r_i = \alpha_i / d_i`, :math:`d = \operatorname{diag}\tilde A` of the machines
     that did not see the point (averaged over the columns of a multi-class problem),
@@ -64,16 +66,18 @@ class LOO(Criterion):
     @read.register
     def _(self, solution: SmoothSolution) -> Reading:
         loss, y, v = solution.machine.loss, solution.y, solution.v
-        a, V, k = solution.a, solution.V, solution.keep
+        a, V, k, phi = solution.a, solution.V, solution.keep, solution.share
         u = loo_outputs(solution)
-        l1 = loss.derivatives(y, u)[0]
-        g = v * l1
-        e = -g * a / k**2
         value = float(v @ loss.value(y, u))
-        adjoint, slope = differentiate(
-            solution, g / k + solution.dw * e * V**2, Bend(e), self.mode == "frozen"
-        )
-        return Reading(value, adjoint, slope, {"loo": value, "loo_mean": value / v.sum()})
+
+        def derive():  # eq. (2)
+            g = v * loss.derivatives(y, u)[0]
+            e = -g * phi * a / k**2
+            return differentiate(
+                solution, g / k + solution.dw * phi * e * V**2, Bend(e), self.mode == "frozen"
+            )
+
+        return LazyReading(value, derive, {"loo": value, "loo_mean": value / v.sum()})
 
     @read.register
     def _(self, solution: LSSVMSolution) -> Reading:
@@ -83,15 +87,19 @@ class LOO(Criterion):
         r = solution.loo_residuals
         size = copies.sum() * r.shape[1]
         value = float(copies @ np.sum(r**2, axis=1) / size)
-        bend = factor.congruence(2 / size * w * np.sum(r**2, axis=1) / keep)  # A E A = H'(W E W)H
-        pull = (copies / (w * keep))[:, None] * r
-        adjoint = add_symmetric(bend, -2 / size * factor.solve(pull), solution.alpha)  # eq. (3)
+
+        def derive():
+            bend = factor.congruence(2 / size * w * np.sum(r**2, axis=1) / keep)  # A E A = H'(W E W)H
+            pull = (copies / (w * keep))[:, None] * r
+            adjoint = add_symmetric(bend, -2 / size * factor.solve(pull), solution.alpha)  # eq. (3)
+            return adjoint, np.array([solution.gram.inner(adjoint)])
+
         parts = {"press": value}
         if are_labels(solution.Y):
             parts["loo_error"] = error_fraction(solution.Y, solution.loo_outputs, copies)
-        return Reading(value, adjoint, np.array([solution.gram.inner(adjoint)]), parts)
+        return LazyReading(value, derive, parts)
 
 
 def loo_outputs(solution: SmoothSolution):
     """Outputs :math:`u_i` of the machines that did not see point i; eq. (1)."""
-    return solution.z - solution.a * solution.V / solution.keep
+    return solution.z - solution.share * solution.a * solution.V / solution.keep

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import logsumexp
 
-from foldless.contracts import Reading, Targeted
+from foldless.contracts import LazyReading, Reading, Targeted
 from foldless.criterion import Criterion
 from foldless.errors import Undefined, UnknownName
 from foldless.labels import check_labels
@@ -78,26 +78,39 @@ class Spectral(Criterion):
     @read.register
     def _(self, solution: Targeted) -> Reading:
         gram, T = solution.gram, self._targets(solution.Y)
-        if self._by_products:
-            c, powers = self._powers(gram, T, max(self._half, int(self.r) - 1))
-            log = self._log_measure(powers)
-            adjoint = self._adjoint(gram, c, *_pairs(powers, int(self.r), c, log - np.log(_share(T))))
-        else:
-            c = self._normaliser(gram)
-            U, l, e, log = self._spectral_form(gram, T, c)
-            adjoint = None
-            if self.threshold is None:
-                P, Q = _divided(U, l, e, T - U @ e, self.r)
-                adjoint = self._adjoint(gram, c, _share(T) / (len(T) * c) * np.exp(-log) * P, Q)
+        c, log, derive = (self._products if self._by_products else self._eigenvalues)(gram, T)
         slope = np.zeros_like(solution.machine.theta)
-        return Reading(-log, adjoint, slope, {"spectral": float(np.exp(log)), "normaliser": float(c)})
+        parts = {"spectral": float(np.exp(log)), "normaliser": float(c)}
+        return LazyReading(-log, lambda: (derive(), slope), parts)
 
-    def measure(self, gram, Y):
-        """Return the cost alone, at the price of r/2 products."""
-        T = self._targets(Y)
-        if self._by_products:
-            return -self._log_measure(self._powers(gram, T, self._half)[1])
-        return -self._spectral_form(gram, T, self._normaliser(gram))[-1]
+    def _products(self, gram, T):
+        """Return c, log SM and what computes the adjoint; eq. (2)."""
+        r, half = int(self.r), int(self.r) // 2
+        c, powers = self._powers(gram, T, r - half)
+        (V, a), (W, b) = powers[half], powers[r - half]
+        log = _log_sum(np.einsum("ik,ik->k", V, W), a + b, T)
+
+        def derive():
+            grown = _grow(gram, powers, c, r - 1)
+            return self._adjoint(gram, c, *_pairs(grown, r, c, log - np.log(_share(T))))
+
+        return c, log, derive
+
+    def _eigenvalues(self, gram, T):
+        """Return c, log SM and what computes the adjoint; eq. (3)."""
+        c = self._normaliser(gram)
+        U, mu = gram.spectrum()
+        l, e = mu / c, U.T @ T
+        phi = l**self.r if self.threshold is None else np.where(l > self.threshold, l, 0)
+        log = _log_sum(phi @ e**2, np.zeros(T.shape[1]), T)
+
+        def derive():
+            if self.threshold is not None:
+                return None
+            P, Q = _divided(U, l, e, T - U @ e, self.r)
+            return self._adjoint(gram, c, _share(T) / (len(T) * c) * np.exp(-log) * P, Q)
+
+        return c, log, derive
 
     def caution(self, solution):
         """Warn of the printed normaliser."""
@@ -117,10 +130,6 @@ class Spectral(Criterion):
     @property
     def _by_products(self):
         return self.threshold is None and float(self.r).is_integer()
-
-    @property
-    def _half(self):
-        return int(self.r) - int(self.r) // 2
 
     def _targets(self, Y):
         if not self.weighted:
@@ -149,22 +158,7 @@ class Spectral(Criterion):
         k = T.shape[1]
         first = gram.matmul(np.column_stack([T, np.ones(len(T))]) if self.normaliser == "sum" else T)
         c = self._normaliser(gram, first[:, k:] if self.normaliser == "sum" else None)
-        powers = [_unit(T, 0.0)]
-        powers.append(_unit(first[:, :k] / c, 0.0))
-        for _ in range(m - 1):
-            W, log = powers[-1]
-            powers.append(_unit(gram.matmul(W) / c, log))
-        return c, powers
-
-    def _log_measure(self, powers):
-        (V, a), (W, b) = powers[int(self.r) // 2], powers[self._half]
-        return _log_sum(np.einsum("ik,ik->k", V, W), a + b, V)
-
-    def _spectral_form(self, gram, T, c):
-        U, mu = gram.spectrum()
-        l, e = mu / c, U.T @ T
-        phi = l**self.r if self.threshold is None else np.where(l > self.threshold, l, 0)
-        return U, l, e, _log_sum(phi @ e**2, np.zeros(T.shape[1]), T)
+        return c, _grow(gram, [_unit(T, 0.0), _unit(first[:, :k] / c, 0.0)], c, m)
 
     def _adjoint(self, gram, c, P, Q):
         """Turn the first term of (2) or (3), divided by SM, into the derivative of -log SM."""
@@ -178,6 +172,15 @@ class Spectral(Criterion):
 
 def _share(T):
     return 1.0 if T.shape[1] == 1 else 0.5
+
+
+def _grow(gram, powers, c, m):
+    """Return the powers up to :math:`v_m`."""
+    powers = list(powers)
+    while len(powers) <= m:
+        W, log = powers[-1]
+        powers.append(_unit(gram.matmul(W) / c, log))
+    return powers
 
 
 def _unit(W, log):

@@ -59,7 +59,7 @@ class LSSVM:
     weights: Vector | str | None = None
     route: str = "cholesky"
     copies: Vector | None = None
-    sign: ClassVar[int] = 1  # theta grows with the strength of fit
+    sign: ClassVar[float] = 1.0
 
     def __post_init__(self):
         if not (np.isfinite(self.C) and self.C > 0):

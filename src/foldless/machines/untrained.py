@@ -1,6 +1,7 @@
 """The machine that does nothing: it hands Gram and targets through, for criteria that look at these alone."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,6 +11,8 @@ from foldless.contracts import Gram, Matrix
 @dataclass(frozen=True)
 class Untrained:
     """No machine; nothing to tune but the kernel."""
+
+    sign: ClassVar[float] = 1.0
 
     @property
     def theta(self):

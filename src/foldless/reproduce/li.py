@@ -19,7 +19,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from foldless.criteria import FSM, CenteredAlignment, EigenvalueRatio, Spectral
 from foldless.grams import DenseGram
 from foldless.labels import error_fraction, middle_of_best
-from foldless.machines import LSSVM
+from foldless.machines import LSSVM, Untrained
 from foldless.verbs import Pairs, gram
 
 KERNELS = tuple(RBF(np.sqrt(2.0**i), "fixed") for i in range(-15, 16))
@@ -180,7 +180,7 @@ def _split(X, y, seed):
         K = DenseGram(gram(kernel, own))
         solution = LSSVM(1.0).solve(K, Y)
         for method, criterion in MEASURES.items():
-            values[method].append(criterion.measure(K, Y))
+            values[method].append(criterion(Untrained().solve(K, Y)).value)
         values["ELOO"].append(error_fraction(Y, solution.loo_outputs))
         values["CV"].append(error_fraction(Y, Y - _left_out(solution, blocks)))
         errors.append(error_fraction(y[test, None], gram(kernel, cross) @ solution.alpha + solution.b))
@@ -254,7 +254,7 @@ def _values(method, X, Y, seed):
     for kernel in KERNELS:
         K = DenseGram(gram(kernel, pairs))
         if method in MEASURES:
-            values.append(MEASURES[method].measure(K, Y))
+            values.append(MEASURES[method](Untrained().solve(K, Y)).value)
         elif method == "ELOO":
             values.append(error_fraction(Y, LSSVM(1.0).solve(K, Y).loo_outputs))
         else:
