@@ -149,7 +149,8 @@ class Machine(Protocol):
     """A frozen rule with hyper-parameters.
 
     ``theta`` are the logarithms of the tuned ones (``C`` or ``alpha``); a machine with nothing to tune has an
-    empty ``theta``. A machine may have a property ``rough``: the same at the accuracy a search needs.
+    empty ``theta``. A machine may have a property ``rough``: the same at the accuracy a search needs; and ``along``: the
+    same, made for many regularisation values on one Gram.
     """
 
     sign: ClassVar[float]  # 1 if the fit gets closer as theta grows (C), -1 if looser (alpha)

@@ -22,6 +22,7 @@ class Criterion:
     """
 
     name: ClassVar[str] = ""
+    blind: ClassVar[bool] = False  # to the machine: it looks at kernel and targets alone
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)

@@ -1,6 +1,25 @@
 """Class labels as columns of -1 and 1: one column for two classes, else one per class (one versus the rest)."""
 
 import numpy as np
+from sklearn.utils.multiclass import type_of_target
+
+
+def one_versus_rest(codes, k):
+    """Return columns of -1 and 1: one for two classes (1 is the second), else one per class."""
+    if k == 2:
+        return np.where(codes == 1, 1.0, -1.0)[:, None]
+    return np.where(codes[:, None] == np.arange(k), 1.0, -1.0)
+
+
+def as_columns(y):
+    """Return targets (n, k) for class labels (coded -1 and 1) or for numbers (as they are)."""
+    y = np.asarray(y)
+    if type_of_target(y).startswith("continuous"):
+        return y.astype(float).reshape(len(y), -1)
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(f"y must hold at least two classes, got one class: {classes[0]!r}.")
+    return one_versus_rest(codes, len(classes))
 
 
 def are_labels(Y):

@@ -28,6 +28,7 @@ class Alignment(Criterion):
     """
 
     name: ClassVar[str] = "alignment"
+    blind: ClassVar[bool] = True
 
     @singledispatchmethod
     def read(self, solution) -> Reading:
@@ -60,6 +61,7 @@ class CenteredAlignment(Criterion):
     """
 
     name: ClassVar[str] = "centered-alignment"
+    blind: ClassVar[bool] = True
 
     @singledispatchmethod
     def read(self, solution) -> Reading:

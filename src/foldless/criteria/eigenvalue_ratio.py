@@ -42,6 +42,7 @@ class EigenvalueRatio(Criterion):
     eta: float = 1.0
     lam: float = 1.0
     name: ClassVar[str] = "eigenvalue-ratio"
+    blind: ClassVar[bool] = True
 
     def __post_init__(self):
         if not (isinstance(self.t, (int, np.integer)) and self.t >= 1):

@@ -34,6 +34,7 @@ class FSM(Criterion):
     """
 
     name: ClassVar[str] = "fsm"
+    blind: ClassVar[bool] = True
 
     @singledispatchmethod
     def read(self, solution) -> Reading:

@@ -59,6 +59,7 @@ class Spectral(Criterion):
     weighted: bool = True
     threshold: float | None = None
     name: ClassVar[str] = "spectral"
+    blind: ClassVar[bool] = True
 
     def __post_init__(self):
         if self.normaliser not in NORMALISERS:

@@ -78,6 +78,11 @@ class LSSVM:
         """Return the machine with another C."""
         return replace(self, C=float(np.exp(theta[0])))
 
+    @property
+    def along(self):
+        """The same machine, made for many values of C on one Gram."""
+        return replace(self, route="spectrum")
+
     def solve(self, gram, Y, start=None):
         """Fit all columns of ``Y`` (n, k) at once; there is nothing to start from."""
         v = self._weights(gram.n, Y)
@@ -97,7 +102,7 @@ class LSSVM:
         solutions : tuple of L solutions
             O(n^2) each for the fit and its leave-one-out residuals.
         """
-        return tuple(replace(self, C=float(c), route="spectrum").solve(gram, Y) for c in C)
+        return tuple(replace(self.along, C=float(c)).solve(gram, Y) for c in C)
 
     def _weights(self, n, Y):
         if self.weights is None:
