@@ -10,7 +10,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "foldless"
 
 BELOW_GRAMS = {"contracts", "errors", "linalg", "verbs", "kernels"}
 BELOW_MACHINES = BELOW_GRAMS | {"labels", "losses", "grams"}
-BELOW_CRITERIA = BELOW_MACHINES | {"machines", "inference", "criterion"}
+BELOW_CRITERIA = BELOW_MACHINES | {"machines", "inference", "criterion", "folds"}
 BELOW_SELECTION = BELOW_CRITERIA | {"criteria", "named", "representation", "walk", "searches", "objective"}
 BELOW_ESTIMATORS = BELOW_SELECTION | {"selection", "progress", "datasets"}
 FILES = {"sheet", "formats", "encoding"}
@@ -24,6 +24,7 @@ MAY_IMPORT = {
     "walk": {"contracts", "errors"},
     "criterion": {"contracts", "errors"},
     "losses": {"errors"},
+    "folds": set(),
     "kernels": BELOW_GRAMS - {"kernels"},
     "named": BELOW_GRAMS,
     "grams": BELOW_GRAMS,

@@ -60,7 +60,7 @@ class Factor(Protocol):
     def trace_inverse(self) -> float:
         r"""Return the trace of :math:`A = (K + W^{-1})^{-1}`."""
 
-    def inverse(self) -> Any:
+    def resolvent(self) -> Any:
         r"""Return :math:`A` in the form of the Gram's adjoints: an array or an operator."""
 
     def block(self, rows: NDArray[np.intp]) -> Matrix:

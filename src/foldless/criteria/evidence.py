@@ -42,7 +42,7 @@ class Evidence(Criterion):
         value = float(np.mean(m * np.log(2 * np.pi * q / m)) + m + logdet)  # eq. (1)
 
         def derive():
-            adjoint = add_symmetric(factor.inverse(), -m / k * alpha / q, alpha)  # eq. (2)
+            adjoint = add_symmetric(factor.resolvent(), -m / k * alpha / q, alpha)  # eq. (2)
             return adjoint, np.array([solution.gram.inner(adjoint)])
 
         return LazyReading(value, derive, {"reml": value})

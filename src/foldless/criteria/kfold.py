@@ -1,15 +1,14 @@
 r"""Leave a block out: k-fold cross-validation in closed form, without refits."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatchmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from foldless.contracts import LazyReading, Reading
 from foldless.criterion import Criterion
+from foldless.folds import assign
 from foldless.labels import are_labels, error_fraction
 from foldless.machines import LSSVMSolution
 
@@ -26,13 +25,13 @@ class KFold(Criterion):
 
     Parameters
     ----------
-    folds : int or sequence of index arrays
-        A number of folds, assigned at random, or the blocks themselves: disjoint, and together all rows.
+    folds : int or list of index arrays
+        A number gives a seeded permutation cut into that many parts.
     seed : int
-        Of the assignment.
+        Of that permutation.
     """
 
-    folds: int | Sequence[NDArray[np.intp]] = 10
+    folds: Any = 10
     seed: int = 0
     name: ClassVar[str] = "kfold"
 
@@ -45,7 +44,7 @@ class KFold(Criterion):
     def _(self, solution: LSSVMSolution) -> Reading:
         factor, alpha, gram = solution.factor, solution.alpha, solution.gram
         n, k = alpha.shape
-        blocks = assign_folds(self.folds, n, self.seed)
+        blocks = assign(self.folds, n, self.seed)
         r = np.empty_like(alpha)
         for rows in blocks:
             r[rows] = np.linalg.solve(factor.block(rows), alpha[rows])
@@ -74,14 +73,3 @@ def _spread(x, blocks):
         out[rows, j] = x[rows]
     return out.reshape(n, -1)
 
-
-def assign_folds(folds, n, seed=0):
-    """Return index arrays: the given blocks, checked, or ``folds`` random ones of nearly equal size."""
-    if isinstance(folds, (int, np.integer)):
-        if not 2 <= folds <= n:
-            raise ValueError(f"folds must lie between 2 and the number of rows ({n}), got {folds}.")
-        return np.array_split(np.random.default_rng(seed).permutation(n), folds)
-    blocks = [np.asarray(rows, dtype=np.intp) for rows in folds]
-    if not np.array_equal(np.sort(np.concatenate(blocks)), np.arange(n)):
-        raise ValueError(f"folds must be disjoint index arrays that together hold each of the {n} rows once.")
-    return blocks

@@ -226,12 +226,12 @@ class DenseFactor:
         """Return the trace of ``A``."""
         return float(self.w @ self.inverse_diag())
 
-    def inverse(self):
+    def resolvent(self):
         """Return ``A`` as an array."""
-        return self._inverse
+        return self._resolvent
 
     @cached_property
-    def _inverse(self):
+    def _resolvent(self):
         A = lapack.dpotri(self.L, lower=1)[0]
         A = np.tril(A) + np.tril(A, -1).T
         if self.bias:
@@ -242,7 +242,7 @@ class DenseFactor:
 
     def block(self, rows):
         """Return ``A[rows][:, rows]``."""
-        return self.inverse()[np.ix_(rows, rows)]
+        return self.resolvent()[np.ix_(rows, rows)]
 
     @cached_property
     def V(self):

@@ -182,7 +182,7 @@ class LowRankFactor:
 
         return symmetric_operator(len(self.w), apply)
 
-    def inverse(self):
+    def resolvent(self):
         """Return ``A`` as an operator."""
         return symmetric_operator(len(self.w), self.solve)
 
