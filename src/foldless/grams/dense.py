@@ -248,9 +248,9 @@ class DenseFactor:
         """Return the trace of ``A``."""
         return float(self.w @ self.inverse_diag())
 
-    def inverse(self):
+    def resolvent(self):
         """Return ``A`` as an array."""
-        return self._inverse
+        return self._resolvent
 
     @cached_property
     def V(self):
@@ -270,7 +270,7 @@ class DenseFactor:
         return V
 
     @cached_property
-    def _inverse(self):
+    def _resolvent(self):
         A = self._core
         if self.bias:
             A = A - np.multiply.outer(self._g, self._g / self._sigma)
@@ -278,7 +278,7 @@ class DenseFactor:
 
     def block(self, rows):
         """Return ``A[rows][:, rows]``."""
-        return self.inverse()[np.ix_(rows, rows)]
+        return self.resolvent()[np.ix_(rows, rows)]
 
     def covariance_block(self, rows):
         """Return ``V[rows][:, rows]``."""

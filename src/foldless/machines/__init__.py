@@ -2,5 +2,14 @@
 
 from foldless.machines.lssvm import LSSVM, LSSVMSolution
 from foldless.machines.smooth import SmoothMachine, SmoothSolution, SmoothSolutions
+from foldless.machines.untrained import Untrained, UntrainedSolution
 
-__all__ = ["LSSVM", "LSSVMSolution", "SmoothMachine", "SmoothSolution", "SmoothSolutions"]
+__all__ = [
+    "LSSVM",
+    "LSSVMSolution",
+    "SmoothMachine",
+    "SmoothSolution",
+    "SmoothSolutions",
+    "Untrained",
+    "UntrainedSolution",
+]
