@@ -307,7 +307,7 @@ def test_bad_weights_and_folds_are_named(problem):
     s = LSSVM().solve(DenseGram(K), y[:, None])
     with pytest.raises(ValueError, match="between 2"):
         KFold(13)(s)
-    with pytest.raises(ValueError, match="exactly once"):
+    with pytest.raises(ValueError, match="disjoint"):
         KFold([[0, 1], [1, 2]])(s)
 
 
