@@ -1,5 +1,7 @@
 """Slow honest definitions for support vector machines, and the reference problems of their specification."""
 
+from itertools import pairwise
+
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import logsumexp
@@ -111,13 +113,12 @@ def _line(x, y, k0, length, constant, log_t, nodes, tail):
     inside = [b for b in sorted({-1 - constant, 1 - constant}) if -wide < b < wide]
     edges = np.r_[-wide, inside, wide]
     pieces = [
-        np.linspace(a, b, max(2, int(np.ceil((b - a) / np.sqrt(k0) * 1.0)) + 1))
-        for a, b in zip(edges[:-1], edges[1:])
+        np.linspace(a, b, max(2, int(np.ceil((b - a) / np.sqrt(k0) * 1.0)) + 1)) for a, b in pairwise(edges)
     ]
     g, gw = np.polynomial.legendre.leggauss(nodes)
     f, w = [], []
     for piece in pieces:
-        for a, b in zip(piece[:-1], piece[1:]):
+        for a, b in pairwise(piece):
             f.append((a + b) / 2 + (b - a) / 2 * g)
             w.append((b - a) / 2 * gw)
     f, w = np.concatenate(f), np.concatenate(w)

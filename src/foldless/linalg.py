@@ -15,11 +15,23 @@ def symmetric(A):
     return (A + A.T) / 2
 
 
-def mirrored(L):
+def mirror(L):
     """Return the symmetric matrix whose lower triangle is that of ``L``."""
     A = np.tril(L)
     A += np.tril(L, -1).T
     return A
+
+
+def check_symmetric(K, tolerance=1e-8):
+    """Refuse a Gram matrix that is not square, finite and symmetric."""
+    if K.ndim != 2 or K.shape[0] != K.shape[1]:
+        raise ValueError(f"a Gram matrix must be square, got shape {K.shape}.")
+    K = K.toarray() if hasattr(K, "toarray") else K
+    gap = np.max(np.abs(K - K.T))
+    if not gap <= tolerance * np.max(np.abs(K)):
+        raise ValueError(
+            f"a Gram matrix must be symmetric and finite; K and its transpose differ by {gap:.1e}."
+        )
 
 
 def cholesky(A, overwrite=False):
@@ -151,10 +163,10 @@ def add_symmetric(G, P, Q):
 
 
 @dataclass(frozen=True, eq=False)
-class Applied:
-    """A symmetric term known by the function that multiplies it by a block."""
+class Products:
+    """A term known only by its products."""
 
-    apply: Callable
+    apply: Callable[[np.ndarray], np.ndarray]
 
     def on(self, F):
         """Return ``(G F, F' G F)``."""
@@ -162,9 +174,9 @@ class Applied:
         return GF, F.T @ GF
 
 
-def operator(n, apply):
-    """Return a symmetric operator from the function that multiplies it by a block of vectors."""
-    return Operator(n, [(1.0, Applied(apply))])
+def symmetric_operator(n, apply):
+    """Return the symmetric operator whose products are ``apply(M)``."""
+    return Operator(n, [(1.0, Products(apply))])
 
 
 def embed(G, rows, n):
@@ -179,4 +191,4 @@ def embed(G, rows, n):
         out[rows] = G @ M[rows]
         return out
 
-    return operator(n, apply)
+    return symmetric_operator(n, apply)

@@ -7,13 +7,17 @@ from scipy.optimize import minimize
 from foldless.criteria import (
     CV,
     GACV,
+    KRIC,
     LOO,
     Evidence,
     JaakkolaHaussler,
+    KRICSollich,
     RadiusMargin,
     SmoothedSpan,
     Span,
     XiAlpha,
+    kric_at_outputs,
+    kric_sollich_at_outputs,
     loo_outputs,
 )
 from foldless.errors import Undefined, UnreadableSolution, UnsuitableBias
@@ -67,8 +71,8 @@ SMOOTH = [  # criterion, machine, bias modes
     (Evidence(), HingeSVM, True),
     (Evidence(), SquaredHingeSVM, False),
     (Evidence(), SquaredHingeSVM, True),
-    (Evidence(0.1), SquaredHingeSVM, True),
-    (Evidence(0.0), SquaredHingeSVM, False),
+    (Evidence(a=0.1), SquaredHingeSVM, True),
+    (Evidence(a=0.0), SquaredHingeSVM, False),
 ]
 WEIGHTS = np.random.default_rng(7).uniform(0.4, 2, 40)
 
@@ -327,15 +331,15 @@ VALUES = {
         [0.1743198382, 0.1835308582, -0.0092110201, 0.0119977166, 0.3658547652],
     ),
     ("A", SquaredHingeSVM, RadiusMargin()): (1.4893967127, None),
-    ("A", SquaredHingeSVM, Evidence(0.1)): (
+    ("A", SquaredHingeSVM, Evidence(a=0.1)): (
         0.7060882849,
         [0.0398563819, -0.0163262780, 0.0181712706, -0.0649180121, 0.0928773216],
     ),
-    ("A", SquaredHingeSVM, Evidence(0.001)): (
+    ("A", SquaredHingeSVM, Evidence(a=0.001)): (
         0.8156152672,
         [0.1834070085, 0.1248272887, 0.0205683305, -0.0862313041, 0.0378421490],
     ),
-    ("A", SquaredHingeSVM, Evidence(0.0)): (0.8168821058, None),
+    ("A", SquaredHingeSVM, Evidence(a=0.0)): (0.8168821058, None),
     ("B", HingeSVM, LOO()): (0.75, None),
     ("B", HingeSVM, GACV()): (
         9.1137764091,
@@ -349,7 +353,7 @@ VALUES = {
         0.7780860559,
         [0.0132102245, 0.0164574768, -0.0032472523, -0.0626404096, 0.0255913941],
     ),
-    ("B", SquaredHingeSVM, Evidence(0.001)): (
+    ("B", SquaredHingeSVM, Evidence(a=0.001)): (
         1.5469714490,
         [0.9802548430, 0.1326274868, 0.0055582888, -0.1394154208, 0.1119386212],
     ),
@@ -437,3 +441,13 @@ def test_reference_smoothed_spans():
     assert SmoothedSpan()(s).value == approx(
         np.mean(1 / (1 + np.exp(-5 * (np.array(expected) - 1)))), abs=6e-11
     )
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_kric_is_that_of_the_logistic_model_at_the_outputs(bias):
+    K, y = problem40()
+    s = fit(HingeSVM(2.0, bias), K, y)
+    assert KRIC()(s).value == kric_at_outputs(dense(K), y, s.theta, 2.0, bias=bias).value
+    expected = kric_sollich_at_outputs(dense(K), y, s.theta, 2.0, bias=bias, form="hybrid").value
+    assert KRICSollich("hybrid")(s).value == expected
+    assert KRIC()(fit(HingeSVM(2.0, bias), K, y, low_rank)).value == approx(KRIC()(s).value, rel=1e-8)

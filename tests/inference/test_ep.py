@@ -2,6 +2,14 @@
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
+
+from foldless.criteria import EvidenceEP, ep_posterior
+from foldless.errors import UnsuitableBias
+from foldless.inference import HingeSite, SquaredHingeSite, class_probability, expectation_propagation
+from foldless.losses import Hinge, SquaredHinge
+from foldless.machines import HingeSVM, SquaredHingeSVM
+from foldless.verbs import gram, pullback
 from oracles_svm import (
     CASES,
     GRAMS,
@@ -16,14 +24,6 @@ from oracles_svm import (
     matrix,
     problem,
 )
-from scipy.integrate import quad
-
-from foldless.criteria import EvidenceEP, ep_posterior
-from foldless.errors import UnsuitableBias
-from foldless.inference import HingeSite, SquaredHingeSite, class_probability, expectation_propagation
-from foldless.losses import Hinge, SquaredHinge
-from foldless.machines import HingeSVM, SquaredHingeSVM
-from foldless.verbs import gram, pullback
 
 approx = pytest.approx
 PAIRS = [(HingeSVM, HingeSite, Hinge()), (SquaredHingeSVM, SquaredHingeSite, SquaredHinge())]

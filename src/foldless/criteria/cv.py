@@ -9,7 +9,8 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from foldless.contracts import Reading
 from foldless.criterion import Criterion
-from foldless.machines import SmoothSolutions, SupportSolutions
+from foldless.labels import are_labels, classes_of, error_fraction
+from foldless.machines import LSSVMSolution, SmoothSolutions, SupportSolutions
 
 
 @dataclass(frozen=True)
@@ -47,12 +48,15 @@ class CV(Criterion):
         Y = np.column_stack([column.y for column in solution.columns])
         return self.error(solution.columns[0].machine, solution.gram, Y)
 
+    @read.register
+    def _(self, solution: LSSVMSolution) -> Reading:
+        return self.error(solution.machine, solution.gram, solution.Y)
+
     def error(self, machine, gram, Y):
         """Return the reading of any machine whose solution has coefficients ``alpha`` (n, k) and biases ``b``."""
-        labels = classes(Y)
+        labels = classes_of(Y) if are_labels(Y) else None
         outputs = held_out(machine, gram, Y, self.split(labels, gram.n))
-        wrong = np.sum((outputs - Y) ** 2, axis=1) if labels is None else predicted(outputs) != labels
-        value = float(np.mean(wrong))
+        value = float(np.mean((outputs - Y) ** 2)) if labels is None else error_fraction(Y, outputs)
         return Reading(value, parts={"cv": value})
 
     def split(self, labels, n):
@@ -74,22 +78,11 @@ def held_out(machine, gram, Y, folds):
     for test in folds:
         train = np.setdiff1d(np.arange(gram.n), test)
         smaller = machine
-        if getattr(machine, "weights", None) is not None:
-            smaller = replace(machine, weights=np.asarray(machine.weights)[train])
+        for name in ("weights", "copies"):
+            if getattr(machine, name, None) is not None:
+                smaller = replace(smaller, **{name: np.asarray(getattr(machine, name))[train]})
         solution = smaller.solve(gram.subset(train), Y[train])
         alpha = np.zeros(Y.shape)
         alpha[train] = np.reshape(solution.alpha, (train.size, -1))
         outputs[test] = gram.matmul(alpha)[test] + solution.b
     return outputs
-
-
-def classes(Y):
-    """Return class numbers for targets -1 and 1 (one column: two classes), None for a regression."""
-    if not np.all(np.abs(Y) == 1):
-        return None
-    return predicted(Y)
-
-
-def predicted(outputs):
-    """Return the class number each row of outputs stands for."""
-    return (outputs[:, 0] > 0).astype(int) if outputs.shape[1] == 1 else np.argmax(outputs, axis=1)

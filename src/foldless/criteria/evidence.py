@@ -1,4 +1,4 @@
-r"""Minus the logarithm of the evidence: how probable the targets are before the fit."""
+r"""Minus (twice) the logarithm of the evidence: how probable the targets are before the fit."""
 
 from dataclasses import dataclass
 from functools import singledispatchmethod
@@ -6,38 +6,52 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.contracts import Reading
+from foldless.contracts import LazyReading, Reading
 from foldless.criterion import Criterion
 from foldless.errors import Undefined
-from foldless.inference import implicit
+from foldless.inference import implicit, laplace_evidence
 from foldless.linalg import add_symmetric, embed
-from foldless.machines import SquaredHingeSolution, SVMSolution
+from foldless.machines import LSSVMSolution, SmoothSolution, SquaredHingeSolution, SVMSolution
 
 
 @dataclass(frozen=True)
 class Evidence(Criterion):
-    r"""Minus the logarithm of the evidence, by Laplace's approximation where it has no closed form.
+    r"""Minus the logarithm of the evidence, as a cost.
 
-    *Support vector machines*, per point: minus
+    *LS-SVM*: minus twice the restricted log likelihood, the noise variance profiled out. With a bias
 
-    .. math:: E = \frac1n \Bigl[ -F + \sum_i \ln\kappa(C_i) - \tfrac12 \ln\det(I + D K_{FF}) \Bigr]  \tag{1}
+    .. math:: (n-1) \ln\frac{2\pi\, y'\alpha}{n-1} + (n-1) + \ln\det(K + \lambda V^{-1}) + \ln(1'A_v1) - \ln n,  \tag{1}
+
+    .. math:: \frac{d}{dK} = \tilde A - (n-1)\, \frac{\alpha \alpha'}{y'\alpha};  \tag{2}
+
+    without one, n for n - 1 and no terms with 1. Several columns give the mean of their values.
+
+    *Smooth machines*: Laplace's approximation around the fit, see
+    :func:`foldless.inference.laplace_evidence`. A flat prior on the bias is improper: on separable data the cost
+    then falls without bound as C grows, and only nearby fits should be compared by it.
+
+    *Support vector machines*, per point [1]_: minus
+
+    .. math:: E = \frac1n \Bigl[ -F + \sum_i \ln\kappa(C_i) - \tfrac12 \ln\det(I + D K_{FF}) \Bigr]  \tag{3}
 
     with F the free set in the determinant and :math:`D_i = 2\pi[\alpha_i (C_i - \alpha_i) / C_i]^2` (hinge),
-    :math:`D_i = C_i e^{-a C_i / \alpha_i}` (squared hinge). A free bias has a flat prior: the determinant is then the
-    limit of a wide offset, with :math:`-\ln 2\pi`. With V and A of the factor of :math:`I + \sqrt D K \sqrt D`,
+    :math:`D_i = C_i e^{-a C_i / \alpha_i}` (squared hinge). A free bias has a flat prior: the determinant is then
+    the limit of a wide offset, with :math:`-\ln 2\pi`. With V and A of the factor of
+    :math:`I + \sqrt D K \sqrt D`,
 
     .. math:: n\,G = \tfrac12 \beta\beta' - \tfrac12 A_{FF}, \qquad
-              n\,g_C = \sum_i C_i (\kappa'/\kappa - \ell_i) - \tfrac12 \sum_F V_{ii} \frac{\partial D_i}{\partial\ln C}, \qquad
-              n\,q_i = -\tfrac12 V_{ii} \frac{\partial D_i}{\partial\alpha_i}  \tag{2}
+              n\,g_C = \sum_i C_i (\kappa'/\kappa - \ell_i) -
+              \tfrac12 \sum_F V_{ii} \frac{\partial D_i}{\partial\ln C}, \qquad
+              n\,q_i = -\tfrac12 V_{ii} \frac{\partial D_i}{\partial\alpha_i}  \tag{4}
 
-    before the implicit step.
-
-    **It has a false global maximum**: for large amplitudes and short length scales all alphas vanish, the determinant
-    with them, and E goes to 0 although the truth is :math:`-\ln 2`. Tune it inside a bounded box, keep ``a`` small, or
-    use ``evidence-ep``, which costs little more and has no such maximum.
+    before the implicit step. **It has a false global maximum**: for large amplitudes and short length scales all
+    alphas vanish, the determinant with them, and E goes to 0 although the truth is :math:`-\ln 2`. Tune it inside a
+    bounded box, keep ``a`` small, or use ``evidence-ep``, which costs little more and has no such maximum.
 
     Parameters
     ----------
+    bias_prior : float, optional
+        Standard deviation of a normal prior on the bias of a smooth machine; ``None`` is flat.
     a : float
         Softening of the squared hinge's determinant; 0.1 in [1]_, where it is too large.
 
@@ -46,13 +60,35 @@ class Evidence(Criterion):
     .. [1] Gold and Sollich, *Model selection for support vector machine classification*, (14)-(17).
     """
 
+    bias_prior: float | None = 10.0
     a: float = 1e-3
+
     name: ClassVar[str] = "evidence"
 
     @singledispatchmethod
     def read(self, solution) -> Reading:
         """Read one solution."""
         raise self.unreadable(solution)
+
+    @read.register
+    def _(self, solution: LSSVMSolution) -> Reading:
+        factor, alpha, bias = solution.factor, solution.alpha, solution.machine.bias
+        n, k = solution.copies.sum(), alpha.shape[1]
+        m = n - bias
+        q = np.einsum("ik,ik->k", solution.Y, alpha)
+        logdet = factor.logdet() - solution.copies @ np.log(factor.w / solution.copies) - bias * np.log(n)
+        value = float(np.mean(m * np.log(2 * np.pi * q / m)) + m + logdet)  # eq. (1)
+
+        def derive():
+            adjoint = add_symmetric(factor.resolvent(), -m / k * alpha / q, alpha)  # eq. (2)
+            return adjoint, np.array([solution.gram.inner(adjoint)])
+
+        return LazyReading(value, derive, {"reml": value})
+
+    @read.register
+    def _(self, solution: SmoothSolution) -> Reading:
+        evidence = laplace_evidence(solution, self.bias_prior)
+        return LazyReading(evidence.value, evidence.derive, {"evidence": evidence.value})
 
     @read.register
     def _(self, solution: SVMSolution) -> Reading:
@@ -70,7 +106,7 @@ class Evidence(Criterion):
 
 
 def _laplace(solution, D, in_alpha, in_C):
-    """Equations (1) and (2) from the curvatures D of the free points and their derivatives."""
+    """Equations (3) and (4) from the curvatures D of the free points and their derivatives."""
     F, n, beta, C = solution.free, solution.n, solution.beta, solution.C
     kappa, dkappa = solution.loss.log_kappa(C)
     peak = -solution.F + kappa.sum()
@@ -80,7 +116,7 @@ def _laplace(solution, D, in_alpha, in_C):
         factor = solution.gram.subset(F).factor(D, solution.bias)
         spread = factor.logdet() - (np.log(2 * np.pi) if solution.bias else 0.0)
         V = factor.covariance_diag()
-        G = G + embed(factor.inverse(), F, n) * (-0.5)
+        G = G + embed(factor.resolvent(), F, n) * (-0.5)
         G, slope = implicit(solution, G, slope - V @ in_C / 2, -V * in_alpha / 2)
     elif solution.bias:
         raise Undefined(

@@ -25,7 +25,7 @@ from foldless.inference import (
     expectation_propagation,
     rhat,
 )
-from foldless.linalg import operator, symmetric
+from foldless.linalg import symmetric, symmetric_operator
 from foldless.machines import SquaredHingeSolution, SVMSolution
 
 SITES = {1: HingeSite, 2: SquaredHingeSite}
@@ -141,7 +141,7 @@ class EvidenceHMC(Criterion):
     def _derivatives(self, solution, posterior, average, dkappa):
         """Derivatives of -E from one group of averages."""
         n, gram, factor, b = solution.n, solution.gram, posterior.factor, posterior.b
-        R = factor.inverse() @ np.eye(n)
+        R = factor.resolvent() @ np.eye(n)
         P = np.eye(n) - gram.matmul(R).T
         if average.dense:
             jitter = JITTER * np.mean(gram.diag())
@@ -152,7 +152,7 @@ class EvidenceHMC(Criterion):
             moved = 2 * symmetric(np.outer(P @ average.force, b)) + P @ middle @ P.T  # eq. (2)
         G = (np.outer(b, b) - R + moved) / (-2 * n)
         slope = -np.array([solution.C @ (dkappa - average.loss)]) / n
-        return (G if average.dense else operator(n, lambda M: G @ M)), slope
+        return (G if average.dense else symmetric_operator(n, lambda M: G @ M)), slope
 
 
 class _Average:

@@ -2,7 +2,9 @@ r"""Generalised approximate cross-validation.
 
 References
 ----------
-.. [1] Gold and Sollich, *Model selection for support vector machine classification*, (13), after Wahba.
+.. [1] Xiang and Wahba, *A generalized approximate cross validation for smoothing splines with non-Gaussian data*
+   (1996).
+.. [2] Gold and Sollich, *Model selection for support vector machine classification*, (13), after Wahba.
 """
 
 from dataclasses import dataclass
@@ -11,31 +13,48 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.contracts import Reading
+from foldless.contracts import LazyReading, Reading
 from foldless.criterion import Criterion
-from foldless.inference import implicit
+from foldless.errors import Undefined
+from foldless.inference import Bend, differentiate, implicit
 from foldless.linalg import add_symmetric
-from foldless.machines import SquaredHingeSolution, SVMSolution
+from foldless.losses import Logistic
+from foldless.machines import SmoothSolution, SquaredHingeSolution, SVMSolution
 
 
 @dataclass(frozen=True)
 class GACV(Criterion):
-    r"""Generalised approximate cross-validation.
+    r"""Generalised approximate cross-validation: leave-one-out with every leverage replaced by its mean.
 
-    *Support vector machines*: an upper bound of the hinge loss left out, if the offset is part of the kernel,
+    *Kernel logistic regression* [1]_, with :math:`t = (1 + y)/2` and n the total weight,
 
-    .. math:: \frac1n \sum_i \bigl[(1 - s_i)_+ + \alpha_i K_{ii} f_i\bigr], \qquad f_i = 2 \text{ if } s_i < -1, \text{ else } 1.  \tag{1}
+    .. math:: \frac1n \sum_i v_i \ell_i + \frac{v'\operatorname{diag} V}{n} \cdot \frac{t'a}{n - \operatorname{tr} W V}.
+              \tag{1}
+
+    With :math:`s = t'a`, :math:`\nu = v'\operatorname{diag} V`, :math:`r = n - \operatorname{tr} W V`,
+
+    .. math:: \Phi_z = -\frac an - \frac{\nu}{n r}\, t \circ w + \frac{\nu s}{n r^2}\, w' \circ V_{ii}, \qquad
+              \Phi_V = \frac{s}{n r} \operatorname{diag} v + \frac{\nu s}{n r^2} W.  \tag{2}
+
+    It averages :math:`V_{ii}`: one remote point of which the machine is certain (w near 0, V huge) ruins it.
+
+    *Support vector machines* [2]_: an upper bound of the hinge loss left out, if the offset is part of the kernel,
+
+    .. math:: \frac1n \sum_i \bigl[(1 - s_i)_+ + \alpha_i K_{ii} f_i\bigr], \qquad
+              f_i = 2 \text{ if } s_i < -1, \text{ else } 1.  \tag{3}
 
     It jumps where some :math:`s_i` crosses -1. Between jumps, with the bounded points b of the hinge loss,
 
-    .. math:: n G = \operatorname{diag}(\alpha \circ f) - \operatorname{sym}\bigl((y \circ 1_b)(y \circ \alpha)'\bigr), \qquad
-              n g_C = \sum_b C_i f_i K_{ii} - 1_b'Q(C \circ 1_b), \qquad n q = f_m k_m - (Q 1_b)_m,  \tag{2}
+    .. math:: n G = \operatorname{diag}(\alpha \circ f) -
+              \operatorname{sym}\bigl((y \circ 1_b)(y \circ \alpha)'\bigr), \qquad
+              n g_C = \sum_b C_i f_i K_{ii} - 1_b'Q(C \circ 1_b), \qquad n q = f_m k_m - (Q 1_b)_m,  \tag{4}
 
     and :math:`-y'1_b` for the bias; for the squared hinge, where :math:`1 - s_i = \alpha_i / C_i`,
 
-    .. math:: n G = \operatorname{diag}(\alpha \circ f), \qquad n g_C = -\sum_i \alpha_i / C_i, \qquad n q_i = f_i K_{ii} + 1 / C_i,  \tag{3}
+    .. math:: n G = \operatorname{diag}(\alpha \circ f), \qquad n g_C = -\sum_i \alpha_i / C_i, \qquad
+              n q_i = f_i K_{ii} + 1 / C_i,  \tag{5}
 
-    before the implicit step.
+    before the implicit step of :func:`foldless.inference.implicit`.
     """
 
     name: ClassVar[str] = "gacv"
@@ -44,6 +63,27 @@ class GACV(Criterion):
     def read(self, solution) -> Reading:
         """Read one solution."""
         raise self.unreadable(solution)
+
+    @read.register
+    def _(self, solution: SmoothSolution) -> Reading:
+        if not isinstance(solution.machine.loss, Logistic):
+            kind = type(solution.machine.loss).__name__
+            raise Undefined(f"gacv is defined for the logistic loss, got {kind}. Use criterion='loo'.")
+        a, w, v, V = solution.a, solution.w, solution.v, solution.V
+        t, n = (1 + solution.y) / 2, v.sum()
+        s, nu, r = t @ a, v @ V, n - w @ V
+        value = float(solution.loss / n + nu * s / (n * r))
+
+        def derive():  # eq. (2)
+            phi_z = -a / n - nu / (n * r) * t * w + nu * s / (n * r**2) * solution.dw * V
+            return differentiate(solution, phi_z, Bend(s / (n * r) * v + nu * s / (n * r**2) * w))
+
+        parts = {
+            "loss": solution.loss / n,
+            "penalty": float(nu * s / (n * r)),
+            "leverage": float(np.max(w * V)),
+        }
+        return LazyReading(value, derive, parts)
 
     @read.register
     def _(self, solution: SVMSolution) -> Reading:
@@ -57,7 +97,7 @@ class GACV(Criterion):
         )
         slope = (solution.C[b] @ (f * k)[b] - pull[b] @ solution.beta[b]) / n
         q = ((f * k)[m] - (y * pull)[m]) / n
-        adjoint, slope = implicit(solution, G, slope, q, -inside.sum() / n)  # eq. (2)
+        adjoint, slope = implicit(solution, G, slope, q, -inside.sum() / n)  # eq. (4)
         return Reading(value, adjoint, np.array([slope]), {"gacv": value})
 
     @read.register
@@ -66,12 +106,12 @@ class GACV(Criterion):
         A, alpha, C = solution.free, solution.alpha, solution.C
         G = solution.gram.diagonal(alpha * f / n)
         q = ((f * k)[A] + 1 / C[A]) / n
-        adjoint, slope = implicit(solution, G, -np.sum(alpha[A] / C[A]) / n, q)  # eq. (3)
+        adjoint, slope = implicit(solution, G, -np.sum(alpha[A] / C[A]) / n, q)  # eq. (5)
         return Reading(value, adjoint, np.array([slope]), {"gacv": value})
 
 
 def _svm_gacv(solution):
-    """Eq. (1) and its ingredients. No test s > 1: alpha is 0 there, and rounding must not drop marginal points."""
+    """Eq. (3) and its ingredients. No test s > 1: alpha is 0 there, and rounding must not drop marginal points."""
     k, s = solution.gram.diag(), solution.s
     f = np.where(s < -1, 2.0, 1.0)
     value = float(np.mean(np.maximum(1 - s, 0) + solution.alpha * k * f))

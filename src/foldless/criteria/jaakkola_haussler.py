@@ -1,4 +1,9 @@
-r"""The bound of Jaakkola and Haussler on the leave-one-out error: a count, without derivative."""
+r"""A bound on the leave-one-out errors that needs no more than the fit.
+
+References
+----------
+.. [1] Jaakkola and Haussler, *Probabilistic kernel regression models* (1999).
+"""
 
 from dataclasses import dataclass
 from functools import singledispatchmethod
@@ -9,14 +14,23 @@ import numpy as np
 from foldless.contracts import Reading
 from foldless.criterion import Criterion
 from foldless.errors import UnsuitableBias
-from foldless.machines import SquaredHingeSolution, SVMSolution
+from foldless.machines import SmoothSolution, SquaredHingeSolution, SVMSolution
 
 
 @dataclass(frozen=True)
 class JaakkolaHaussler(Criterion):
-    r"""Fraction of points with :math:`\alpha_i > 0` and :math:`s_i \le \alpha_i K_{ii}`.
+    r"""Fraction of points that could be wrong once left out.
 
-    A bound of the leave-one-out error, since :math:`s_i^{(-i)} \ge s_i - \alpha_i K_{ii}` for machines without a free bias.
+    *Machines with a smooth loss on labels, without a bias*: the output of the machine that did not see point i
+    has :math:`y_i u_i \ge y_i z_i - |\alpha_i| K_{ii}`, so
+
+    .. math:: \frac1n \sum_i v_i\, [\, y_i z_i \le |\alpha_i| K_{ii} \,]  \tag{1}
+
+    bounds the leave-one-out error; a tie counts. With a free bias K is centred and (1) is a rule of thumb without
+    proof. Piecewise constant: it has no derivative.
+
+    *Support vector machines without a free bias*: the fraction of points with :math:`\alpha_i > 0` and
+    :math:`s_i \le \alpha_i K_{ii}`; with one the inequality does not hold and the criterion refuses.
     """
 
     name: ClassVar[str] = "jaakkola-haussler"
@@ -25,6 +39,13 @@ class JaakkolaHaussler(Criterion):
     def read(self, solution) -> Reading:
         """Read one solution."""
         raise self.unreadable(solution)
+
+    @read.register
+    def _(self, solution: SmoothSolution) -> Reading:
+        gram = solution.gram.centred() if solution.machine.bias else solution.gram
+        reach = np.abs(solution.alpha) * gram.diag()
+        value = float(solution.v @ (solution.y * solution.z <= reach) / solution.v.sum())
+        return Reading(value, parts={"bound": value, "proven": float(not solution.machine.bias)})
 
     @read.register(SVMSolution)
     @read.register(SquaredHingeSolution)

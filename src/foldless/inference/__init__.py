@@ -9,7 +9,7 @@ from foldless.inference.ep import (
     class_probability,
     expectation_propagation,
 )
-from foldless.inference.laplace import Bend, differentiate
+from foldless.inference.laplace import Bend, differentiate, laplace_evidence
 from foldless.inference.sampling import (
     Reference,
     Target,
@@ -35,6 +35,7 @@ __all__ = [
     "expectation_propagation",
     "gold_sollich_draws",
     "implicit",
+    "laplace_evidence",
     "refit_margins",
     "rhat",
     "slice_round",

@@ -171,7 +171,7 @@ class EPPosterior:
 
     def adjoint(self):
         """Return the derivative of ``ln Z_EP`` in K."""
-        return add_symmetric(self.factor.inverse() * (-0.5), self.b[:, None] / 2, self.b[:, None])
+        return add_symmetric(self.factor.resolvent() * (-0.5), self.b[:, None] / 2, self.b[:, None])
 
     def predict(self, cross, own):
         """Return means and variances of theta at new points from ``k(new, train)`` (m, n) and ``k(new, new)`` (m,)."""

@@ -1,5 +1,6 @@
 """Machines: a Gram and targets in, a solution out."""
 
+from foldless.machines.lssvm import LSSVM, LSSVMSolution
 from foldless.machines.smooth import SmoothMachine, SmoothSolution, SmoothSolutions
 from foldless.machines.svm import (
     HingeSVM,
@@ -9,15 +10,20 @@ from foldless.machines.svm import (
     SVMSolution,
     path,
 )
+from foldless.machines.untrained import Untrained, UntrainedSolution
 
 __all__ = [
+    "HingeSVM",
+    "LSSVM",
+    "LSSVMSolution",
     "SmoothMachine",
     "SmoothSolution",
     "SmoothSolutions",
-    "HingeSVM",
-    "SVMSolution",
-    "SquaredHingeSVM",
     "SquaredHingeSolution",
+    "SquaredHingeSVM",
     "SupportSolutions",
+    "SVMSolution",
+    "Untrained",
+    "UntrainedSolution",
     "path",
 ]
