@@ -71,6 +71,7 @@ class Walk:
         self._carry = None
         self._must_look = True  # whatever the budget: a search without a step has nothing to return
         self._abandoned, self._watching = Event(), Lock()
+        self._parted = 0  # parts so far: each has a chapter of its own
 
     def look(self, theta, why) -> Step:
         """Evaluate value and gradient at ``theta`` (clipped to the box) and remember them."""
@@ -135,14 +136,17 @@ class Walk:
             return [tasks[0](self)]
         self._check_budget()
         parts = [self._part(i, len(tasks)) for i in range(len(tasks))]
+        self._parted += len(parts)
         try:
-            stops = side_by_side([partial(_finish, *pair) for pair in zip(parts, tasks, strict=True)], self.n_jobs)
+            stops = side_by_side(
+                [partial(_finish, *pair) for pair in zip(parts, tasks, strict=True)], self.n_jobs
+            )
         except BaseException:
             self._abandoned.set()
             raise
         finally:
             self._gather(parts)
-        for stop in (Stop.TIME, Stop.BUDGET):
+        for stop in (Stop.INTERRUPTED, Stop.TIME, Stop.BUDGET):
             if stop in stops:
                 raise Halt(stop)
         return stops
@@ -163,7 +167,7 @@ class Walk:
         part._deadline, part._carry = self._deadline, self._carry
         part._abandoned, part._watching = self._abandoned, self._watching
         part._must_look = self._must_look and i == 0 and not self.trace
-        part._checkpoint = None if self._checkpoint is None else self._checkpoint.part(i)
+        part._checkpoint = None if self._checkpoint is None else self._checkpoint.part(self._parted + i)
         return part
 
     def _share(self, i, n):
@@ -210,6 +214,9 @@ def _finish(walk, task):
         return task(walk)
     except Halt as halt:
         return halt.stop
+    except KeyboardInterrupt:
+        walk._abandoned.set()
+        return Stop.INTERRUPTED
 
 
 @dataclass(frozen=True)
@@ -256,9 +263,9 @@ class Search:
         except Halt as halt:
             stop = halt.stop
         except KeyboardInterrupt:
-            if not walk.trace:
-                raise
             stop = Stop.INTERRUPTED
+        if not walk.trace:
+            raise KeyboardInterrupt
         return walk.outcome(stop)
 
     def _begin(self, walk, box, starts):

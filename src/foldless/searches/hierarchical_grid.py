@@ -18,8 +18,8 @@ class HierarchicalGrid(Search):
     r"""A grid that zooms in.
 
     Level 0 is a grid over the box. Each further level halves the spacing and looks at the points of the finer grid
-    around the best so far, up to its old neighbours; points seen before are not evaluated again. After L levels the best
-    point is known to :math:`2^{-L}` of the first spacing.
+    around the best so far, up to its old neighbours; points seen before are not evaluated again. After L levels the
+    best point is known to :math:`2^{-L}` of the first spacing.
 
     Parameters
     ----------
