@@ -376,7 +376,9 @@ print(outcome.best.value, outcome.stop.name, len(outcome.optima))
 
 
 def _run(*args):
-    return subprocess.Popen([sys.executable, "-c", KILLED, *map(str, args)], stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [sys.executable, "-c", KILLED, *map(str, args)], stdout=subprocess.PIPE, text=True
+    )
 
 
 def test_a_killed_process_resumes_and_repeats_at_most_one_evaluation(tmp_path):

@@ -59,6 +59,15 @@ class Factor(Protocol):
     def trace_inverse(self) -> float:
         r"""Return the trace of :math:`A = (K + W^{-1})^{-1}`."""
 
+    def sandwich(self, e: Vector) -> Vector:
+        """Return the diagonal of ``V diag(e) V``."""
+
+    def spread(self, e: Vector) -> float:
+        """Return ``<diag(e), V - V W V>``."""
+
+    def congruence(self, e: Vector) -> Any:
+        """Return ``H' diag(e) H`` with ``H = I - V W``: an array, or an operator."""
+
 
 @runtime_checkable
 class Gram(Protocol):

@@ -5,6 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 
 MOST = 1_000_000  # points: beyond this a grid is a mistake
+USUAL, FEWEST, LONGEST = 400, 5, 50  # points of a grid if nobody says; along an axis at least and at most
+
+
+def usual_points(box):
+    """Return a number of points along each axis that keeps the grid at a few hundred: 50, 20, 7, 5, ..."""
+    return int(np.clip(USUAL ** (1 / box.size), FEWEST, LONGEST))
 
 
 def axis_points(points, box):

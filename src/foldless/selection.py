@@ -36,10 +36,12 @@ from foldless.walk import Search
 GRAMS = ("auto", "dense", "lowrank", "nystrom")
 SMALL = 250  # rows up to which the whole matrix is the cheapest Gram
 FINISH = 1500  # rows up to which the last fit is on the whole matrix even where the search needed less
-LARGE = 4000  # rows up to which the whole matrix is affordable
+LARGE = 2000  # rows up to which a search can afford the whole matrix
+HUGE = 5000  # rows up to which the last fit can
 FIRST, GROWTH = 64, 4  # landmarks to begin with, and how they multiply
-NEGLIGIBLE = 0.01  # e / n of eq. (1) below which more landmarks change nothing that matters
+NEGLIGIBLE = 0.03  # e / n of eq. (1) below which more landmarks change nothing that matters
 MEMORY = 1.5e8  # numbers in a low-rank factor
+WORK, LAST_WORK = 5e9, 3e10  # n m^2 of one look, and of the last fit
 REGULARISATION = (1e-5, 1e7)  # of C times the mean diagonal of K
 CUT_SHORT = (Stop.BUDGET, Stop.TIME, Stop.INTERRUPTED)
 WIDTHS, STRENGTHS = (
@@ -292,11 +294,22 @@ def landmark_counts(n, gram, n_components):
     """Numbers of landmarks to try in turn."""
     if n_components is not None:
         return [min(n, n_components)]
-    most = int(min(n, max(FIRST, MEMORY / n), n / 2 if gram == "auto" and n <= LARGE else n))
+    most = affordable(n, WORK) if n > LARGE or gram != "auto" else n / 2
     counts = [FIRST]
     while counts[-1] * GROWTH <= most:
         counts.append(counts[-1] * GROWTH)
     return counts
+
+
+def affordable(n, work):
+    """Largest number of landmarks for the given work per pass over the rows."""
+    return int(min(n, max(FIRST, min(np.sqrt(work / n), MEMORY / n))))
+
+
+def last_representation(X, rng):
+    """Return the finest representation that one fit can afford."""
+    m = affordable(X.shape[0], LAST_WORK)
+    return Dense(X) if X.shape[0] <= HUGE else Nystrom(X, spread_landmarks(X, m, rng))
 
 
 def is_precomputed(kernel):
@@ -327,24 +340,28 @@ class Plan:
         """Search on each representation in turn until the approximation no longer matters, then fit."""
         deadline = None if self.time_budget is None else time.perf_counter() + self.time_budget
         scale, chapter = self.scale(kernel), self.chapter(kernel, number)
-        outcome, search, starts = None, self.search, self.starts(kernel, scale)
-        for stage, representation in enumerate(self.representations(kernel)):
+        outcome, starts, rng = None, self.starts(kernel, scale), np.random.default_rng(self.seed)
+        for stage, representation in enumerate(stages(kernel, self.X, self.gram, self.n_components, rng)):
             problem = Problem(kernel, self.rough, self.criterion, representation, self.Y, self.tune_machine)
-            after = self.walk(search, problem, scale, starts, outcome, deadline, f"{chapter}.{stage}")
+            after = self.walk(problem, scale, starts, outcome, deadline, f"{chapter}.{stage}")
             outcome = self.join(outcome, after)
             solution = problem.solve(outcome.best.theta)[2]
             gap = representation_gap(problem.at(outcome.best.theta)[0], self.X, solution)
             if gap <= NEGLIGIBLE or outcome.stop in CUT_SHORT:
                 break
-            search, starts = self.search.resumed, [step.theta for step in outcome.optima]
+            starts = [step.theta for step in outcome.optima]
         self.tell(outcome.stop, len(outcome.trace))
-        return self.finish(problem, outcome, solution, gap)
+        if self.ends_finer(gap):
+            problem = replace(problem, representation=last_representation(self.X, rng))
+        return self.finish(replace(problem, machine=self.machine), outcome, solution)
 
-    def finish(self, problem, outcome, solution, gap):
-        """Fit at the best point with all digits, on the whole matrix where that is affordable."""
-        if self.finishes_whole and not isinstance(problem.representation, Dense):
-            problem, gap = replace(problem, representation=Dense(self.X)), 0.0
-        problem = replace(problem, machine=self.machine)
+    def ends_finer(self, gap):
+        """Whether the last fit is on a finer representation than the search needed."""
+        free = self.gram == "auto" and self.n_components is None
+        return free and gap > 0 and (self.X.shape[0] <= FINISH or gap > NEGLIGIBLE)
+
+    def finish(self, problem, outcome, solution):
+        """Fit at the best point with all digits."""
         kernel, machine, solution = problem.solve(outcome.best.theta, solution.start)
         return Selection(
             kernel=kernel,
@@ -354,18 +371,9 @@ class Plan:
             solution=solution,
             reading=self.criterion(solution),
             outcome=outcome,
-            gap=gap,
+            gap=representation_gap(kernel, self.X, solution),
             problem=problem,
         )
-
-    def representations(self, kernel):
-        """The representations to search on, from cheap to exact."""
-        return stages(kernel, self.X, self.gram, self.n_components, np.random.default_rng(self.seed))
-
-    @property
-    def finishes_whole(self):
-        """Whether the last fit is on the whole matrix even where the search needed less."""
-        return self.gram == "auto" and self.n_components is None and self.X.shape[0] <= FINISH
 
     def chapter(self, kernel, number):
         """Name of this search in a checkpoint file: what it depends on, in short."""
@@ -410,12 +418,12 @@ class Plan:
         )
         return [np.r_[width, strength] for width in widths for strength in strengths]
 
-    def walk(self, search, problem, scale, starts, before, deadline, chapter):
+    def walk(self, problem, scale, starts, before, deadline, chapter):
         """Run the search with what is left of the budget."""
         used = 0 if before is None else len(before.trace)
         if self.max_evaluations is not None and used >= self.max_evaluations:
             return replace(before, trace=(), stop=Stop.BUDGET)
-        outcome = search(
+        outcome = self.gait(problem, before)(
             problem,
             self.box(problem.kernel, scale),
             starts,
@@ -430,6 +438,12 @@ class Plan:
             note = outcome.best.note
             raise Undefined(f"{self.criterion.name} is defined nowhere it was looked for: {note}")
         return outcome
+
+    def gait(self, problem, before):
+        """The search as it is, rough on the first landmarks, polishing after them."""
+        if before is not None:
+            return self.search.polish
+        return self.search if isinstance(problem.representation, Dense) else self.search.rough
 
     def join(self, before, after):
         """Return the outcome of both; the best and the optima are those of the finer representation."""

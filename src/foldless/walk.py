@@ -230,8 +230,13 @@ class Search:
         raise NotImplementedError
 
     @property
-    def resumed(self):
-        """The search to go on with where this one ended, on a finer representation of the same problem."""
+    def rough(self):
+        """The search at the accuracy that another search on a finer representation needs from it."""
+        return self
+
+    @property
+    def polish(self):
+        """The search that goes on from the optima of this one, on a finer representation of the same problem."""
         return self
 
     def __call__(

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import blas
+from scipy.linalg import blas, lapack
 
 from foldless.contracts import Matrix, Vector
 from foldless.errors import NotPositiveDefinite
-from foldless.linalg import centre, cholesky, inverse_lower, solve_lower
+from foldless.linalg import centre, cholesky, inverse_lower, mirrored, solve_lower
 
+FAINT = 1e-4  # leverage below which 1 - (B^-1)_ii has lost too many digits
 INDEFINITE = 1e-8  # eigenvalues below minus this, relative to the largest, are no rounding
 
 
@@ -145,9 +146,12 @@ class DenseFactor:
         return value + np.log(self._sigma) if self.bias else value
 
     @cached_property
+    def _Linv(self):
+        return inverse_lower(self.L)
+
+    @cached_property
     def _inverse_diag(self):
-        Linv = inverse_lower(self.L)
-        r = np.einsum("ij,ij->j", Linv, Linv)
+        r = np.einsum("ij,ij->j", self._Linv, self._Linv)
         return r - self._g**2 / self._sigma if self.bias else r
 
     def inverse_diag(self):
@@ -155,21 +159,23 @@ class DenseFactor:
         return self._inverse_diag
 
     @cached_property
-    def _half(self):
-        return solve_lower(self.L, (self.K * self.s).T)  # L^{-1} S K
+    def _faint(self):
+        """Points whose leverage is too small to be read off ``B^{-1}``."""
+        return np.flatnonzero(1 - self.inverse_diag() < FAINT)
 
     @cached_property
     def _covariance_diag(self):
-        v = np.diag(self.K) - np.einsum("ij,ij->j", self._half, self._half)
-        if self.bias:
-            v = v + self._h**2 / self._sigma
-        large = self.w * v > 0.5  # the difference above cancels exactly where the other route does not
-        v = np.maximum(v, 0)
-        v[large] = (1 - self.inverse_diag()[large]) / self.w[large]
+        v = np.divide(1 - self.inverse_diag(), self.w, out=np.zeros(len(self.w)), where=self.w > 0)
+        J = self._faint
+        if len(J):
+            half = solve_lower(self.L, self.s[:, None] * self.K[:, J])
+            v[J] = np.maximum(np.diag(self.K)[J] - np.einsum("ij,ij->j", half, half), 0)
+            if self.bias:
+                v[J] += self._h[J] ** 2 / self._sigma
         return v
 
     def covariance_diag(self):
-        """Return the diagonal of ``V``."""
+        """Return the diagonal of ``V``: :math:`(1 - (B^{-1})_{ii}) / w_i`, or eq. (1) where that would cancel."""
         return self._covariance_diag
 
     def trace_inverse(self):
@@ -178,25 +184,46 @@ class DenseFactor:
 
     @cached_property
     def V(self):
-        """The covariance as an array."""
-        V = blas.dsyrk(-1.0, self._half, beta=1.0, c=self.K, trans=1, lower=1)
-        V = np.tril(V) + np.tril(V, -1).T
+        r"""The covariance as an array: :math:`-(B^{-1})_{ij} / s_i s_j` off the diagonal, where nothing cancels.
+
+        Rows of faint points are computed by eq. (1).
+        """
+        J = self._faint
+        V = mirrored(lapack.dlauum(self._Linv, lower=1)[0])
         if self.bias:
-            V += np.multiply.outer(self._h, self._h / self._sigma)
+            V -= np.multiply.outer(self._g, self._g / self._sigma)
+        t = np.divide(1, self.s, out=np.zeros(len(self.s)), where=self.s > 0)
+        V *= -t
+        V *= t[:, None]
+        if len(J):
+            unit = np.zeros((len(self.w), len(J)))
+            unit[J, np.arange(len(J))] = 1
+            V[:, J] = self.covariance(unit)
+            V[J] = V[:, J].T
+        V.flat[:: len(V) + 1] = self.covariance_diag()
         return V
 
     def sandwich(self, e):
         """Return the diagonal of ``V diag(e) V``."""
-        return (self.V**2) @ e
+        return np.einsum("ij,ij,j->i", self.V, self.V, e)
+
+    def spread(self, e):
+        """Return ``<diag(e), V - V W V>``."""
+        return float(e @ (self.covariance_diag() - self.sandwich(self.w)))
 
     def congruence(self, e):
         """Return ``H' diag(e) H`` with ``H = I - V W``, as an array."""
         V, w = self.V, self.w
-        VE = V * e
-        T = VE @ V
-        T *= np.multiply.outer(w, w)
-        VE *= w[:, None]
-        T -= VE
-        T -= VE.T
+        VW = V * w
+        T = np.zeros_like(V, order="F")
+        for sign in (1, -1):  # a symmetric product of half the price for each sign of e
+            rows = np.flatnonzero(sign * e > 0)
+            if len(rows):
+                half = VW[rows] * np.sqrt(np.abs(e[rows]))[:, None]
+                T = blas.dsyrk(sign, half.T, beta=1.0, c=T, lower=1, overwrite_c=1)
+        T = mirrored(T)
+        VW *= e[:, None]
+        T -= VW
+        T -= VW.T
         T.flat[:: len(w) + 1] += e
         return T

@@ -51,7 +51,7 @@ def differentiate(solution, phi_z, bend, frozen=False):
     Hc = c - w * solution.covariance(c)
     G = factor.congruence(bend.e)
     P, Q = [Hc], [a]
-    slope = c @ solution.covariance(a) + bend.e @ (solution.V - C**2 * factor.sandwich(w))
+    slope = c @ solution.covariance(a) + C * factor.spread(bend.e)
     if VU is not None:
         HU = bend.U - w[:, None] * VU
         P, Q = [*P, *(HU * bend.s).T], [*Q, *HU.T]

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from foldless.contracts import Stop
-from foldless.lattice import axis_points, lattice_optima
+from foldless.lattice import axis_points, lattice_optima, usual_points
 from foldless.walk import Search
 
 
@@ -20,16 +20,16 @@ class Grid(Search):
 
     Parameters
     ----------
-    points : int or sequence of int
-        How many along each parameter.
+    points : int or sequence of int, optional
+        How many along each parameter; by default 50 for one, 20 for two, fewer for more.
     """
 
-    points: int | tuple[int, ...] = 10
+    points: int | tuple[int, ...] | None = None
     name: ClassVar[str] = "grid"
 
     def run(self, walk, box, starts):
         """Glance at every point."""
-        counts = axis_points(self.points, box)
+        counts = axis_points(self.points or usual_points(box), box)
         axes = [np.linspace(a, b, n) for a, b, n in zip(box.low, box.high, counts, strict=True)]
         rows = [[np.array([*head, last]) for last in axes[-1]] for head in product(*axes[:-1])]
         steps = walk.glances(rows, "grid")

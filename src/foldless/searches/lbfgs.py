@@ -1,6 +1,6 @@
 """Descent by L-BFGS-B in log space, from the best of several starts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
@@ -27,11 +27,24 @@ class LBFGS(Search):
         How many descents. Criteria have several local minima in the width: more descents, more of them are found.
     tolerance : float
         Relative change of the criterion at which a descent is over.
+    stride : float
+        Length of the first step of a descent, in log units.
     """
 
     n_starts: int = 1
-    tolerance: float = 1e-6
+    tolerance: float = 1e-5
+    stride: float = 1.0
     name: ClassVar[str] = "lbfgs"
+
+    @property
+    def rough(self):
+        """The same search where an evaluation costs much, or another search will follow."""
+        return replace(self, tolerance=10 * self.tolerance)
+
+    @property
+    def polish(self):
+        """The same search near an optimum: short first steps."""
+        return replace(self.rough, stride=0.3 * self.stride)
 
     def run(self, walk, box, starts):
         """Glance at the starts, then descend from the best."""
@@ -43,14 +56,16 @@ class LBFGS(Search):
         if first.gradient is None:
             return descend_by_simplex(walk, first, self.tolerance)
 
-        def cost(theta):
-            same = np.array_equal(theta, first.theta)
-            return _finite(walk, first if same else walk.look(theta, "descent"))
+        def cost(x):  # L-BFGS-B begins with a step of length one: let that be the stride
+            step = first if np.array_equal(x, begin) else walk.look(x * self.stride, "descent")
+            value, gradient = _finite(walk, step)
+            return value, gradient * self.stride
 
+        begin = first.theta / self.stride
+        bounds = np.column_stack([walk.box.low, walk.box.high]) / self.stride
         options = {"ftol": self.tolerance, "gtol": 0.0, "maxls": 12}
-        bounds = list(zip(walk.box.low, walk.box.high, strict=True))
-        end = minimize(cost, first.theta, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-        walk.settle(end.x)
+        end = minimize(cost, begin, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+        walk.settle(end.x * self.stride)
         return Stop.CONVERGED if end.success else Stop.STALLED
 
 

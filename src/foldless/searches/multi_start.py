@@ -29,7 +29,7 @@ class MultiStart(Search):
     --------
     >>> from foldless.searches import LBFGS, MultiStart
     >>> MultiStart(LBFGS(), n_starts=16)
-    MultiStart(search=LBFGS(n_starts=1, tolerance=1e-06), n_starts=16, given=2)
+    MultiStart(search=LBFGS(n_starts=1, tolerance=1e-05, stride=1.0), n_starts=16, given=2)
     """
 
     search: Search
@@ -45,7 +45,12 @@ class MultiStart(Search):
         return next((stop for stop in stops if stop != Stop.STALLED), Stop.STALLED)
 
     @property
-    def resumed(self):
+    def rough(self):
+        """The same with a rough search."""
+        return replace(self, search=self.search.rough)
+
+    @property
+    def polish(self):
         """Go on from the optima alone: the box was looked at."""
-        several = hasattr(self.search, "n_starts")
-        return replace(self.search, n_starts=self.n_starts) if several else self.search
+        search = self.search.polish
+        return replace(search, n_starts=self.n_starts) if hasattr(search, "n_starts") else search
