@@ -472,7 +472,8 @@ class Plan:
 
     def coarse(self, kernel, scale):
         """Widths and regularisation around the kernel as given."""
-        widths = [kernel.theta + width for width in (WIDTHS if len(kernel.theta) else (0.0,))]
+        wide = _length_scales(kernel)
+        widths = [kernel.theta + width * wide for width in (WIDTHS if len(kernel.theta) else (0.0,))]
         strengths = (
             self.regularisation(scale, STRENGTHS).reshape(-1, 1) if self.tune_machine else [np.zeros(0)]
         )
@@ -514,6 +515,13 @@ class Plan:
         if stop in CUT_SHORT:
             after = f" after {count} evaluations" if count else ""
             warnings.warn(SearchWarning(f"{self.search.name} ended{after}. {stop.value}"), stacklevel=2)
+
+
+def _length_scales(kernel):
+    """Return 1 where theta is a length scale and 0 elsewhere; without any, 1 everywhere."""
+    free = [h for h in kernel.hyperparameters if not h.fixed]
+    wide = np.array([float("length_scale" in h.name) for h in free for _ in range(h.n_elements)])
+    return wide if np.any(wide) else np.ones(len(kernel.theta))
 
 
 def representation_gap(kernel, X, solution):
