@@ -8,7 +8,7 @@ from sklearn.gaussian_process.kernels import ConstantKernel
 from sklearn.utils import compute_sample_weight
 
 from foldless.criteria import ep_posterior, loo_outputs
-from foldless.errors import UnknownName
+from foldless.errors import Undefined, UnknownName
 from foldless.inference import HingeSite, SquaredHingeSite, class_probability, span_margins
 from foldless.linalg import inverse_lower
 from foldless.machines import HingeSVM, SquaredHingeSVM
@@ -23,7 +23,6 @@ BAYESIAN = ("evidence-ep", "evidence-hmc")  # need a proper prior on the offset,
 NEED_OFFSET = (*BAYESIAN, "jaakkola-haussler")
 NEED_AMPLITUDE = (*BAYESIAN, "evidence")  # C is more than a scale of the kernel there
 AMPLITUDE, OFFSET = (1.0, (0.05, 8103.0)), (0.15, (1e-3, 1e2))  # start and bounds
-REFITS = 100  # support vectors up to which leave-one-out outputs of the hinge machine are refits
 
 
 class KernelSVC(ClassifierMixin, ClassifierShell):
@@ -68,8 +67,8 @@ class KernelSVC(ClassifierMixin, ClassifierShell):
     X_fit_ : array
         Support vectors, landmarks, or (with an evidence by EP) all training points: they carry ``dual_coef_``.
     loo_decision_ : array of shape (n,) or (n, n_classes)
-        Leave-one-out outputs of the training points: by the span (squared hinge), by refits (hinge, up to 100 support
-        vectors), by the hinge's rougher span beyond.
+        Leave-one-out outputs of the training points: by the span, which is exact while no set changes; by refits for
+        the hinge with ``criterion="loo"``.
     trace_, n_evaluations_, selection_, n_features_in_
         As in :class:`KernelLogisticRegression`.
 
@@ -152,7 +151,9 @@ class KernelSVC(ClassifierMixin, ClassifierShell):
         self.C_ = selection.machine.C
         columns = selection.solution.columns
         self.support_ = self._rows[np.flatnonzero(np.any(selection.solution.alpha != 0, axis=1))]
-        outputs = np.column_stack([_left_out(column) for column in columns])
+        outputs = np.column_stack(
+            [_left_out(column, selection.criterion.name == "loo") for column in columns]
+        )
         self.loo_decision_ = outputs[:, 0] if len(self.classes_) == 2 else outputs
         self._slope = _calibrate(outputs, Y, weights)
         self._posterior = self._bayes(selection) if selection.criterion.name in BAYESIAN else None
@@ -248,11 +249,14 @@ def _look_up(what, name, table):
     return table[name]
 
 
-def _left_out(column):
-    """Leave-one-out outputs of one column, by refits only where they are affordable."""
-    if isinstance(column.machine, HingeSVM) and column.support.size > REFITS:
+def _left_out(column, exact):
+    """Leave-one-out outputs of one column; those of the hinge machine by refits only where they are asked for."""
+    if exact or not isinstance(column.machine, HingeSVM):
+        return loo_outputs(column)
+    try:
         return column.y * span_margins(column)
-    return loo_outputs(column)
+    except Undefined:  # no point on the margin, and a free bias
+        return loo_outputs(column)
 
 
 def _calibrate(outputs, Y, weights):
