@@ -9,21 +9,20 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "foldless"
 
 BELOW_GRAMS = {"contracts", "errors", "linalg", "verbs", "kernels"}
-BELOW_MACHINES = BELOW_GRAMS | {"losses", "grams"}
-BELOW_CRITERIA = BELOW_MACHINES | {"machines", "inference", "criterion"}
+BELOW_MACHINES = BELOW_GRAMS | {"labels", "losses", "grams"}
+BELOW_CRITERIA = BELOW_MACHINES | {"machines", "inference", "criterion", "folds"}
+WALKING = {"jobs", "starts", "lattice", "simplex"}
 BELOW_SELECTION = (
-    BELOW_CRITERIA
-    | {"criteria", "named", "representation", "walk", "searches", "objective"}
-    | {"jobs", "starts", "lattice", "simplex"}
+    BELOW_CRITERIA | WALKING | {"criteria", "named", "representation", "walk", "searches", "objective"}
 )
 BELOW_ESTIMATORS = BELOW_SELECTION | {"selection", "progress", "datasets"}
-WALKING = {"jobs", "starts", "lattice", "simplex"}
 FILES = {"sheet", "formats", "encoding"}
 
 MAY_IMPORT = {
     "contracts": set(),
     "errors": set(),
     "linalg": {"errors"},
+    "labels": {"errors"},
     "verbs": {"contracts", "errors", "linalg"},
     "jobs": set(),
     "checkpoint": {"contracts", "errors"},
@@ -33,6 +32,7 @@ MAY_IMPORT = {
     "simplex": {"contracts", "walk"},
     "criterion": {"contracts", "errors"},
     "losses": {"errors"},
+    "folds": set(),
     "kernels": BELOW_GRAMS - {"kernels"},
     "named": BELOW_GRAMS,
     "grams": BELOW_GRAMS,
@@ -43,6 +43,8 @@ MAY_IMPORT = {
     "searches": {"contracts", "errors", "walk"} | WALKING,
     "objective": {"contracts", "errors"},
     "selection": BELOW_SELECTION,
+    "choose": BELOW_SELECTION | {"selection"},
+    "mixture": BELOW_SELECTION | {"selection"},
     "progress": set(),
     "shell": BELOW_ESTIMATORS,
     "datasets": {"errors"},
@@ -51,6 +53,7 @@ MAY_IMPORT = {
     "encoding": {"errors", "sheet"},
     "data": {"errors"} | FILES,
     "estimators": BELOW_ESTIMATORS | {"shell"},
+    "reproduce": BELOW_ESTIMATORS | {"choose", "mixture", "estimators"},
     "report": {"contracts", "errors", "selection", "estimators"},
     "cli": BELOW_ESTIMATORS | FILES | {"shell", "data", "estimators", "report"},
 }

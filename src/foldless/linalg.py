@@ -1,5 +1,6 @@
 """Small pieces of linear algebra that several files need."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,11 +15,23 @@ def symmetric(A):
     return (A + A.T) / 2
 
 
-def mirrored(L):
+def mirror(L):
     """Return the symmetric matrix whose lower triangle is that of ``L``."""
     A = np.tril(L)
     A += np.tril(L, -1).T
     return A
+
+
+def check_symmetric(K, tolerance=1e-8):
+    """Refuse a Gram matrix that is not square, finite and symmetric."""
+    if K.ndim != 2 or K.shape[0] != K.shape[1]:
+        raise ValueError(f"a Gram matrix must be square, got shape {K.shape}.")
+    K = K.toarray() if hasattr(K, "toarray") else K
+    gap = np.max(np.abs(K - K.T))
+    if not gap <= tolerance * np.max(np.abs(K)):
+        raise ValueError(
+            f"a Gram matrix must be symmetric and finite; K and its transpose differ by {gap:.1e}."
+        )
 
 
 def cholesky(A, overwrite=False):
@@ -147,3 +160,20 @@ def add_symmetric(G, P, Q):
     if isinstance(G, np.ndarray):
         return G + symmetric(P @ Q.T)
     return G + Operator(len(P), [(1.0, Pairing(P, Q))])
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """A term known only by its products."""
+
+    apply: Callable[[np.ndarray], np.ndarray]
+
+    def on(self, F):
+        """Return ``(G F, F' G F)``."""
+        GF = self.apply(F)
+        return GF, F.T @ GF
+
+
+def symmetric_operator(n, apply):
+    """Return the symmetric operator whose products are ``apply(M)``."""
+    return Operator(n, [(1.0, Products(apply))])

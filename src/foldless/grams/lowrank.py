@@ -24,7 +24,7 @@ import numpy as np
 from scipy.linalg import blas
 
 from foldless.contracts import Matrix, Vector
-from foldless.linalg import Operator, cholesky, inverse_lower, solve_lower
+from foldless.linalg import Operator, cholesky, inverse_lower, solve_lower, symmetric_operator
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,9 +90,48 @@ class LowRankGram:
         """Return the r leading eigenvectors and eigenvalues; the others are zero."""
         return self._spectrum
 
+    def weighted_spectrum(self, v, bias=False):
+        r"""Return eigenvectors and positive eigenvalues of ``D K D``, ``D = diag(sqrt(v))``; the others are zero.
+
+        With a bias they are those on the complement of :math:`u = D1 / \|D1\|`. Remembered for the latest ``v``.
+        """
+        key = (np.asarray(v, float).tobytes(), bias)
+        if self._weighted.get("key") != key:
+            self._weighted.update(key=key, pairs=self._decompose(np.sqrt(v), bias))
+        return self._weighted["pairs"]
+
+    @cached_property
+    def _weighted(self):
+        return {}
+
+    def _decompose(self, s, bias):
+        F = (self.centred().F if bias else self.F) * s[:, None]
+        if bias:
+            u = s / np.linalg.norm(s)
+            F -= np.multiply.outer(u, u @ F)
+        V, sigma, _ = np.linalg.svd(F, full_matrices=False)
+        kept = sigma > self.n * np.finfo(float).eps * np.max(sigma, initial=0)  # a null vector may lean on u
+        return V[:, kept], sigma[kept] ** 2
+
     def inner(self, adjoint):
         """Return ``<adjoint, K>``: the derivative in the logarithm of a common factor of ``K``."""
         return float(np.vdot(self.F, adjoint @ self.F))
+
+    def norm(self):
+        """Return the Frobenius norm."""
+        return float(np.linalg.norm(self.F.T @ self.F))
+
+    def centred_norm(self):
+        """Return the Frobenius norm of ``J K J``."""
+        return self.centred().norm()
+
+    def adjoint(self, P, Q, identity=0.0, itself=0.0):
+        """Return ``(P Q' + Q P') / 2 + identity I + itself K`` for thin P and Q (n, p), as an operator."""
+
+        def apply(M):
+            return (P @ (Q.T @ M) + Q @ (P.T @ M)) / 2 + identity * M + itself * self.matmul(M)
+
+        return symmetric_operator(self.n, apply)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,6 +205,25 @@ class LowRankFactor:
     def congruence(self, e):
         """Return ``H' diag(e) H`` with ``H = I - V W``, as an operator."""
         return Operator(len(self.w), [(1.0, Congruence(self, e))])
+
+    def resolvent(self):
+        """Return ``A`` as an operator."""
+        return symmetric_operator(len(self.w), self.solve)
+
+    def block(self, rows):
+        """Return ``A[rows][:, rows]``."""
+        X, w = self.X[:, rows], self.w[rows]
+        return np.diag(w) - w[:, None] * (X.T @ X) * w
+
+    def covariance_block(self, rows):
+        """Return ``V[rows][:, rows]``."""
+        X = self.X[:, rows]
+        return X.T @ X
+
+    def inverse_block(self, rows):
+        """Return ``(I - S V S)[rows][:, rows]``."""
+        X = self.X[:, rows] * np.sqrt(self.w[rows])
+        return np.eye(X.shape[1]) - X.T @ X
 
 
 @dataclass(frozen=True, eq=False)
