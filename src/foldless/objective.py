@@ -58,13 +58,14 @@ class Problem:
             return Evaluation(np.inf, note=str(error))
         if not np.isfinite(reading.value):
             return Evaluation(np.inf, note=f"{self.criterion.name} is {reading.value}")
-        derive = partial(self._gradient, kernel, solution, reading)
-        return Evaluation(reading.value, derive, carry=solution.start, parts=reading.parts)
+        penalty, pull = self.criterion.penalty(kernel)
+        derive = partial(self._gradient, kernel, solution, reading, pull)
+        return Evaluation(reading.value + penalty, derive, carry=solution.start, parts=reading.parts)
 
-    def _gradient(self, kernel, solution, reading):
+    def _gradient(self, kernel, solution, reading, pull):
         if reading.adjoint is None or (self.tune_machine and reading.slope is None):
             return None
         gradient = np.zeros(0)
         if len(self.kernel.theta):
-            gradient = self.representation.pullback(kernel, solution.gram, reading.adjoint)
+            gradient = self.representation.pullback(kernel, solution.gram, reading.adjoint) + pull
         return np.r_[gradient, reading.slope] if self.tune_machine else gradient

@@ -8,6 +8,7 @@ from foldless.criteria.evidence import Evidence
 from foldless.criteria.fsm import FSM
 from foldless.criteria.gacv import GACV
 from foldless.criteria.gcv import GCV
+from foldless.criteria.hyper_prior import HyperPrior
 from foldless.criteria.jaakkola_haussler import JaakkolaHaussler
 from foldless.criteria.kfold import KFold
 from foldless.criteria.kric import (
@@ -35,6 +36,7 @@ __all__ = [
     "FSM",
     "GACV",
     "GCV",
+    "HyperPrior",
     "JaakkolaHaussler",
     "KFold",
     "KRIC",
