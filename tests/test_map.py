@@ -9,7 +9,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "foldless"
 
 BELOW_GRAMS = {"contracts", "errors", "linalg", "verbs", "kernels"}
-BELOW_MACHINES = BELOW_GRAMS | {"labels", "losses", "grams"}
+BELOW_MACHINES = BELOW_GRAMS | {"labels", "losses", "grams", "boxqp"}
 BELOW_CRITERIA = BELOW_MACHINES | {"machines", "inference", "criterion", "folds"}
 WALKING = {"jobs", "starts", "lattice", "simplex"}
 BELOW_SELECTION = (
@@ -37,6 +37,7 @@ MAY_IMPORT = {
     "named": BELOW_GRAMS,
     "grams": BELOW_GRAMS,
     "representation": BELOW_GRAMS | {"grams"},
+    "boxqp": BELOW_GRAMS | {"grams"},
     "machines": BELOW_MACHINES,
     "inference": BELOW_MACHINES | {"machines"},
     "criteria": BELOW_CRITERIA,
