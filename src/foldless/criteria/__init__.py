@@ -15,7 +15,7 @@ from foldless.criteria.kric import (
     kric_sollich_at_outputs,
     sollich,
 )
-from foldless.criteria.loo import LOO, loo_outputs
+from foldless.criteria.loo import LOO, loo_outputs, softmax_loo_outputs
 from foldless.criterion import BY_NAME, Criterion
 
 __all__ = [
@@ -36,5 +36,6 @@ __all__ = [
     "kric_penalty",
     "kric_sollich_at_outputs",
     "loo_outputs",
+    "softmax_loo_outputs",
     "sollich",
 ]

@@ -2,5 +2,14 @@
 
 from foldless.machines.lssvm import LSSVM, LSSVMSolution
 from foldless.machines.smooth import SmoothMachine, SmoothSolution, SmoothSolutions
+from foldless.machines.softmax import SoftmaxMachine, SoftmaxSolution
 
-__all__ = ["LSSVM", "LSSVMSolution", "SmoothMachine", "SmoothSolution", "SmoothSolutions"]
+__all__ = [
+    "LSSVM",
+    "LSSVMSolution",
+    "SmoothMachine",
+    "SmoothSolution",
+    "SmoothSolutions",
+    "SoftmaxMachine",
+    "SoftmaxSolution",
+]
