@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 
 from foldless.contracts import Matrix, Vector
 from foldless.errors import NotPositiveDefinite
-from foldless.linalg import centre, cholesky, mirror, solve_lower, symmetric
+from foldless.linalg import centre, cholesky, inverse_lower, mirror, solve_lower, symmetric
 
 LIGHT = 1e-4  # leverage below which eq. (2) loses more than four digits
 INDEFINITE = 1e-8  # eigenvalues below minus this, relative to the largest, are no rounding
@@ -207,14 +207,18 @@ class DenseFactor:
         return value + np.log(self._sigma) if self.bias else value
 
     @cached_property
+    def _Linv(self):
+        return inverse_lower(self.L)
+
+    @cached_property
     def _core(self):
         """``B^{-1}`` as an array."""
-        return mirror(lapack.dpotri(self.L, lower=1)[0])
+        return mirror(lapack.dlauum(self._Linv, lower=1)[0])
 
     @cached_property
     def _inverse_diag(self):
-        r = np.diag(self._core)
-        return r - self._g**2 / self._sigma if self.bias else r.copy()
+        r = np.einsum("ij,ij->j", self._Linv, self._Linv)
+        return r - self._g**2 / self._sigma if self.bias else r
 
     def inverse_diag(self):
         """Return ``1 - w * covariance_diag()`` without cancellation."""
@@ -223,42 +227,50 @@ class DenseFactor:
     @cached_property
     def _light(self):
         """Points so light that ``(I - B^{-1}) / s s'`` would cancel in their rows; eq. (3)."""
-        return np.flatnonzero((self.w * np.diag(self.K) < 1) & (1 - np.diag(self._core) < LIGHT))
-
-    @cached_property
-    def V(self):
-        """The covariance as an array; eq. (2), and (3) in the rows of light points."""
-        s = np.where(self.s > 0, self.s, 1)
-        V = -self._core
-        V.flat[:: len(s) + 1] += 1
-        V /= s[:, None]
-        V /= s
-        light = self._light
-        if len(light):
-            V[light] = self.K[light] - self._rooted(self.K[:, light]).T @ self.K
-            V[:, light] = V[light].T
-        if self.bias:
-            V += np.multiply.outer(self._h, self._h / self._sigma)
-        return V
+        return np.flatnonzero(1 - self.inverse_diag() < LIGHT)
 
     @cached_property
     def _covariance_diag(self):
-        return np.maximum(np.diag(self.V), 0)
+        v = np.divide(1 - self.inverse_diag(), self.w, out=np.zeros(len(self.w)), where=self.w > 0)
+        light = self._light
+        if len(light):
+            half = solve_lower(self.L, self.s[:, None] * self.K[:, light])
+            v[light] = np.maximum(np.diag(self.K)[light] - np.einsum("ij,ij->j", half, half), 0)
+            if self.bias:
+                v[light] += self._h[light] ** 2 / self._sigma
+        return v
 
     def covariance_diag(self):
-        """Return the diagonal of ``V``."""
+        """Return the diagonal of ``V``: :math:`(1 - (B^{-1})_{ii}) / w_i`, or eq. (1) where that would cancel."""
         return self._covariance_diag
 
     def trace_inverse(self):
         """Return the trace of ``A``."""
         return float(self.w @ self.inverse_diag())
 
-    def inverse(self):
+    def resolvent(self):
         """Return ``A`` as an array."""
-        return self._inverse
+        return self._resolvent
 
     @cached_property
-    def _inverse(self):
+    def V(self):
+        """The covariance as an array; eq. (2), and (3) in the rows of light points."""
+        t = np.divide(1, self.s, out=np.zeros(len(self.s)), where=self.s > 0)
+        V = self._core * -t
+        V *= t[:, None]
+        if self.bias:
+            V += np.multiply.outer(t * self._g, t * self._g / self._sigma)
+        light = self._light
+        if len(light):
+            V[light] = self.K[light] - self._rooted(self.K[:, light]).T @ self.K
+            if self.bias:
+                V[light] += np.multiply.outer(self._h[light], self._h / self._sigma)
+            V[:, light] = V[light].T
+        V.flat[:: len(V) + 1] = self.covariance_diag()
+        return V
+
+    @cached_property
+    def _resolvent(self):
         A = self._core
         if self.bias:
             A = A - np.multiply.outer(self._g, self._g / self._sigma)
@@ -266,7 +278,7 @@ class DenseFactor:
 
     def block(self, rows):
         """Return ``A[rows][:, rows]``."""
-        return self.inverse()[np.ix_(rows, rows)]
+        return self.resolvent()[np.ix_(rows, rows)]
 
     def covariance_block(self, rows):
         """Return ``V[rows][:, rows]``."""
@@ -279,16 +291,25 @@ class DenseFactor:
 
     def sandwich(self, e):
         """Return the diagonal of ``V diag(e) V``."""
-        return (self.V**2) @ e
+        return np.einsum("ij,ij,j->i", self.V, self.V, e)
+
+    def spread(self, e):
+        """Return ``<diag(e), V - V W V>``."""
+        return float(e @ (self.covariance_diag() - self.sandwich(self.w)))
 
     def congruence(self, e):
         """Return ``H' diag(e) H`` with ``H = I - V W``, as an array."""
         V, w = self.V, self.w
-        VE = V * e
-        T = VE @ V
-        T *= np.multiply.outer(w, w)
-        VE *= w[:, None]
-        T -= VE
-        T -= VE.T
+        VW = V * w
+        T = np.zeros_like(V, order="F")
+        for sign in (1, -1):  # a symmetric product of half the price for each sign of e
+            rows = np.flatnonzero(sign * e > 0)
+            if len(rows):
+                half = VW[rows] * np.sqrt(np.abs(e[rows]))[:, None]
+                T = blas.dsyrk(sign, half.T, beta=1.0, c=T, lower=1, overwrite_c=1)
+        T = mirror(T)
+        VW *= e[:, None]
+        T -= VW
+        T -= VW.T
         T.flat[:: len(w) + 1] += e
         return T

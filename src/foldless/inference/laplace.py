@@ -46,7 +46,7 @@ def differentiate(solution, phi_z, bend, frozen=False, factor=None):
         The one whose covariance is V where that is not the solution's own (a penalty without the bias).
     """
     C, a, w = solution.C, solution.a, solution.w
-    terms = _Terms(*_diagonal_terms(C, w, bend, factor or solution.factor))
+    terms = _Terms(*_diagonal_terms(C, bend, factor or solution.factor))
     terms = terms.plus(*_thin_terms(C, w, bend, factor or solution.factor))
     c = phi_z if frozen else phi_z - solution.dw * terms.sandwich
     P = np.column_stack([*terms.P, c - w * solution.covariance(c)])
@@ -69,11 +69,10 @@ class _Terms:
         return _Terms(self.sandwich + sandwich, self.slope + slope, self.G, P, Q)
 
 
-def _diagonal_terms(C, w, bend, factor):
+def _diagonal_terms(C, bend, factor):
     if bend.e is None:
         return 0.0, 0.0, None
-    slope = bend.e @ (C * factor.covariance_diag() - C**2 * factor.sandwich(w))
-    return C**2 * factor.sandwich(bend.e), slope, factor.congruence(bend.e)
+    return C**2 * factor.sandwich(bend.e), C * factor.spread(bend.e), factor.congruence(bend.e)
 
 
 def _thin_terms(C, w, bend, factor):
@@ -105,7 +104,7 @@ class Evidence:
         c = s.dw * s.V / 2
         Hc = c - s.w * s.covariance(c)
         P, Q = s.C * np.column_stack([Hc, -s.a / 2]), np.column_stack([s.a, s.a])
-        adjoint = add_symmetric(s.factor.inverse() * 0.5, P, Q)
+        adjoint = add_symmetric(s.factor.resolvent() * 0.5, P, Q)
         return adjoint, np.array([self.gram.inner(adjoint)])
 
 

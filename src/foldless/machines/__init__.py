@@ -3,6 +3,7 @@
 from foldless.machines.lssvm import LSSVM, LSSVMSolution
 from foldless.machines.smooth import SmoothMachine, SmoothSolution, SmoothSolutions
 from foldless.machines.softmax import SoftmaxMachine, SoftmaxSolution
+from foldless.machines.untrained import Untrained, UntrainedSolution
 
 __all__ = [
     "LSSVM",
@@ -12,4 +13,6 @@ __all__ = [
     "SmoothSolutions",
     "SoftmaxMachine",
     "SoftmaxSolution",
+    "Untrained",
+    "UntrainedSolution",
 ]
