@@ -125,6 +125,7 @@ def select(
         raise ValueError("kernel must name at least one candidate, got an empty list.")
     kernels = [as_kernel(candidate, X) for candidate in candidates]
     criterion, search = as_criterion(criterion), as_search(search, n_starts)
+    criterion.check_choice(kernels)
     deadline = np.inf if time_budget is None else time.perf_counter() + time_budget
     retune = tune_machine and criterion.blind
     tune_machine = tune_machine and not criterion.blind
@@ -314,6 +315,7 @@ class Plan:
                 break
             starts = [outcome.best.theta]
         self.tell(outcome)
+        self.tell_edge(outcome, self.box(kernel, scale))
         if self.finer is not None and gap > 0 and (self.X.shape[0] <= FINISH or gap > NEGLIGIBLE):
             representation = self.finer()
         final = Problem(kernel, self.machine, self.criterion, representation, self.Y, self.tune_machine)
@@ -392,6 +394,15 @@ class Plan:
                 SearchWarning(f"{self.search.name} ended after {count} evaluations. {outcome.stop.value}"),
                 stacklevel=2,
             )
+
+    def tell_edge(self, outcome, box):
+        """Warn where a criterion that must not be minimised over everything ends at a bound of the regularisation."""
+        if self.criterion.tunes_kernel or not self.tune_machine:
+            return
+        last, low, high = outcome.best.theta[-1], box.low[-1], box.high[-1]
+        if min(last - low, high - last) < 1e-3 * (high - low):
+            message = f"{self.criterion.name} is lowest at the edge of the range of the regularisation: "
+            warnings.warn(CriterionWarning(message + f"{self.criterion.why_not}."), stacklevel=2)
 
 
 def representation_gap(kernel, X, solution):

@@ -23,8 +23,6 @@ from oracles_klr import (
     slope,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore::foldless.errors.CriterionWarning")
-
 LOSSES = {
     "logistic": Logistic(),
     "squared": Squared(),
