@@ -51,6 +51,7 @@ MAY_IMPORT = {
     "progress": set(),
     "shell": BELOW_ESTIMATORS,
     "datasets": {"errors"},
+    "measures": {"errors"},
     "sheet": {"errors"},
     "formats": {"errors", "sheet"},
     "encoding": {"errors", "sheet"},
