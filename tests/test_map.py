@@ -12,7 +12,7 @@ BELOW_GRAMS = {"contracts", "errors", "linalg", "verbs", "kernels"}
 BELOW_MACHINES = BELOW_GRAMS | {"labels", "losses", "grams"}
 BELOW_CRITERIA = BELOW_MACHINES | {"machines", "inference", "criterion", "folds"}
 BELOW_SELECTION = BELOW_CRITERIA | {"criteria", "named", "representation", "walk", "searches", "objective"}
-BELOW_ESTIMATORS = BELOW_SELECTION | {"selection", "progress", "datasets"}
+BELOW_ESTIMATORS = BELOW_SELECTION | {"calibration", "selection", "progress", "datasets"}
 FILES = {"sheet", "formats", "encoding"}
 
 MAY_IMPORT = {
@@ -37,6 +37,7 @@ MAY_IMPORT = {
     "selection": BELOW_SELECTION,
     "choose": BELOW_SELECTION | {"selection"},
     "mixture": BELOW_SELECTION | {"selection"},
+    "calibration": {"labels"},
     "progress": set(),
     "shell": BELOW_ESTIMATORS,
     "datasets": {"errors"},

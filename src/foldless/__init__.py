@@ -2,9 +2,9 @@
 
 from foldless import criteria, datasets, kernels, machines, searches
 from foldless.choose import select_kernel
-from foldless.estimators import KernelLogisticRegression
+from foldless.estimators import KernelLogisticRegression, KernelLSSVC
 from foldless.mixture import combine_kernels
 
 __version__ = "0.1.0"
 
-__all__ = ["KernelLogisticRegression", "combine_kernels", "criteria", "datasets", "kernels", "machines", "searches", "select_kernel"]
+__all__ = ["KernelLSSVC", "KernelLogisticRegression", "combine_kernels", "criteria", "datasets", "kernels", "machines", "searches", "select_kernel"]
