@@ -158,7 +158,7 @@ def test_the_spectral_factor_has_the_verbs_of_a_cholesky_factor(problem, rng, bi
     K, _, v = problem
     v = v if weighted else np.ones(12)
     gram = as_gram(K, form)
-    one, other = gram.factor(v / 0.3, bias), SpectralFactor(*gram.weighted_spectrum(v, bias), v, 0.3, bias)
+    one, other = gram.factor(v / 0.3, bias), SpectralFactor(gram.weighted_spectrum(v, bias), v, 0.3, bias)
     M, e, rows = rng.normal(size=(12, 2)), rng.normal(size=12), np.array([3, 1, 8])
     close = {"rel": 1e-8, "abs": 1e-9}
     assert other.solve(M) == approx(one.solve(M), **close)

@@ -16,7 +16,7 @@ from scipy.linalg import blas, lapack
 
 from foldless.contracts import Matrix, Vector
 from foldless.errors import NotPositiveDefinite
-from foldless.linalg import centre, cholesky, inverse_lower, solve_lower, symmetric
+from foldless.linalg import Eigenpairs, centre, cholesky, inverse_lower, solve_lower, symmetric
 
 INDEFINITE = 1e-8  # eigenvalues below minus this, relative to the largest, are no rounding
 STRIP = 256  # rows looked at together where a whole copy of K is to be avoided
@@ -117,7 +117,7 @@ class DenseGram:
             raise NotPositiveDefinite(
                 "the Gram matrix", nu[int(bias)], "Use a positive semi-definite kernel."
             )
-        return V[:, int(bias) :][:, ::-1], np.maximum(nu[int(bias) :][::-1], 0)
+        return Eigenpairs(V[:, int(bias) :][:, ::-1], np.maximum(nu[int(bias) :][::-1], 0))
 
     def inner(self, adjoint):
         """Return ``<adjoint, K>``: the derivative in the logarithm of a common factor of ``K``."""

@@ -119,7 +119,7 @@ class LSSVM:
 
     def _factor(self, gram, v):
         if self.route == "spectrum":
-            return SpectralFactor(*gram.weighted_spectrum(v, self.bias), v, 1 / self.C, self.bias)
+            return SpectralFactor(gram.weighted_spectrum(v, self.bias), v, 1 / self.C, self.bias)
         return gram.factor(v * self.C, self.bias)
 
 
