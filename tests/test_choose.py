@@ -52,7 +52,9 @@ def test_fixed_parameters_are_not_refined(moons):
 
 
 def test_families_and_names_compete(moons):
-    choice = select_kernel(*moons, ["rbf", "linear", Matern(nu=1.5), ConstantKernel() * DotProduct()], refine=False)
+    choice = select_kernel(
+        *moons, ["rbf", "linear", Matern(nu=1.5), ConstantKernel() * DotProduct()], refine=False
+    )
     assert len(choice.table) == 4
     assert choice.kernel is choice.table[int(np.argmin([row.value for row in choice.table]))].kernel
 
@@ -109,7 +111,9 @@ def test_the_table_prints_itself_and_becomes_a_frame(moons):
 
 def test_a_grid_is_every_combination():
     kernels = kernel_grid(ConstantKernel() * RBF(), k1__constant_value=[1, 2], k2__length_scale=[3, 4, 5])
-    assert [(k.k1.constant_value, k.k2.length_scale) for k in kernels] == [(a, b) for a in (1, 2) for b in (3, 4, 5)]
+    assert [(k.k1.constant_value, k.k2.length_scale) for k in kernels] == [
+        (a, b) for a in (1, 2) for b in (3, 4, 5)
+    ]
 
 
 def test_candidates_that_do_not_exist_are_stepped_over(moons):

@@ -39,7 +39,9 @@ def test_centred_alignment_is_maximal(problem):
     m = weights(combine_kernels(X, y, KERNELS))
 
     def aligned(m):
-        return -CenteredAlignment()(Untrained().solve(DenseGram(sum(w * K for w, K in zip(m, stack))), Y)).value
+        return -CenteredAlignment()(
+            Untrained().solve(DenseGram(sum(w * K for w, K in zip(m, stack))), Y)
+        ).value
 
     rng = np.random.default_rng(0)
     others = rng.dirichlet(np.full(4, 0.5), size=200) / [np.trace(K) for K in stack]
@@ -75,7 +77,7 @@ def test_descent_ends_at_a_point_where_no_weight_wants_to_move(problem, criterio
     kernel = combine_kernels(X, y, KERNELS, criterion, machine=machine)
     m = weights(kernel)
     K = kernel(X)
-    assert K == approx(sum(w * L for w, L in zip(m, stack)), rel=1e-12)
+    assert approx(sum(w * L for w, L in zip(m, stack)), rel=1e-12) == K
     looker = machine or Untrained()
     slope = derivatives(criterion, looker, K, stack, Y)
     value = criterion(looker.solve(DenseGram(K), Y)).value
@@ -104,7 +106,10 @@ def test_a_mixture_works_in_an_estimator(problem):
     X, y, _, _ = problem
     kernel = combine_kernels(X, y, KERNELS)
     assert isinstance(kernel, Sum)
-    assert KernelLogisticRegression(kernel=kernel, C=10.0, max_evaluations=3).set_params(search="lbfgs") is not None
+    assert (
+        KernelLogisticRegression(kernel=kernel, C=10.0, max_evaluations=3).set_params(search="lbfgs")
+        is not None
+    )
     model = KernelLogisticRegression(kernel=_fixed(kernel), C=10.0).fit(X, y)
     assert model.score(X, y) > 0.9
 

@@ -7,4 +7,14 @@ from foldless.mixture import combine_kernels
 
 __version__ = "0.1.0"
 
-__all__ = ["KernelLSSVC", "KernelLogisticRegression", "combine_kernels", "criteria", "datasets", "kernels", "machines", "searches", "select_kernel"]
+__all__ = [
+    "KernelLSSVC",
+    "KernelLogisticRegression",
+    "combine_kernels",
+    "criteria",
+    "datasets",
+    "kernels",
+    "machines",
+    "searches",
+    "select_kernel",
+]

@@ -55,7 +55,9 @@ class KernelTable:
         width = max([6, *(len(str(row.kernel)) for row in self.rows)])
         lines = [f"{'kernel':<{width}}  {'value':>12}  {'seconds':>8}  rank"]
         for r in self.rows:
-            lines.append(f"{r.kernel!s:<{width}}  {r.value:>12.6g}  {r.seconds:>8.3f}  {r.rank:>4}  {r.note}".rstrip())
+            lines.append(
+                f"{r.kernel!s:<{width}}  {r.value:>12.6g}  {r.seconds:>8.3f}  {r.rank:>4}  {r.note}".rstrip()
+            )
         return "\n".join(lines)
 
     def to_frame(self):
@@ -158,7 +160,9 @@ def select_kernel(
     check_consistent_length(X, y)
     kernels, Y, criterion = expand(candidates, X), as_columns(y), as_criterion(criterion)
     if not criterion.blind and machine is None:
-        raise ValueError(f"{criterion.name} reads a fitted machine: pass one, for instance machine=machines.LSSVM().")
+        raise ValueError(
+            f"{criterion.name} reads a fitted machine: pass one, for instance machine=machines.LSSVM()."
+        )
     looker = Untrained() if criterion.blind else machine
     way = _representation(X, gram, chunk, n_components, np.random.default_rng(random_state))
     rows = [_look(Problem(kernel, looker, criterion, way, Y, False), watch) for kernel in kernels]

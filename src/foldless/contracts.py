@@ -60,11 +60,26 @@ class Factor(Protocol):
     def trace_inverse(self) -> float:
         r"""Return the trace of :math:`A = (K + W^{-1})^{-1}`."""
 
+    def sandwich(self, e: Vector) -> Vector:
+        """Return the diagonal of ``V diag(e) V``."""
+
+    def spread(self, e: Vector) -> float:
+        """Return ``<diag(e), V - V W V>``."""
+
+    def congruence(self, e: Vector) -> Any:
+        """Return ``H' diag(e) H`` with ``H = I - V W``: an array, or an operator."""
+
     def resolvent(self) -> Any:
         r"""Return :math:`A` in the form of the Gram's adjoints: an array or an operator."""
 
     def block(self, rows: NDArray[np.intp]) -> Matrix:
         """Return ``A[rows][:, rows]``: what it takes to leave these rows out."""
+
+    def covariance_block(self, rows: NDArray[np.intp]) -> Matrix:
+        """Return ``V[rows][:, rows]``."""
+
+    def inverse_block(self, rows: NDArray[np.intp]) -> Matrix:
+        """Return ``(I - S V S)[rows][:, rows]``, without cancellation where the Gram can."""
 
 
 @runtime_checkable

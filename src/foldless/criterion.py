@@ -22,6 +22,8 @@ class Criterion:
     """
 
     name: ClassVar[str] = ""
+    tunes_kernel: ClassVar[bool] = True
+    why_not: ClassVar[str] = ""
     blind: ClassVar[bool] = False  # to the machine: it looks at kernel and targets alone
 
     def __init_subclass__(cls, **kwargs):

@@ -24,7 +24,9 @@ def assign(folds, n, seed=0):
             raise ValueError(f"folds must lie between 2 and the number of rows {n}, got {folds}.")
         return [np.sort(rows) for rows in np.array_split(np.random.default_rng(seed).permutation(n), folds)]
     blocks = [np.asarray(rows, dtype=np.intp) for rows in folds]
+    if any(len(rows) == 0 for rows in blocks):
+        raise ValueError("folds must not be empty, got an index array without rows.")
     together = np.concatenate(blocks) if blocks else np.zeros(0, dtype=np.intp)
     if len(together) != n or not np.array_equal(np.sort(together), np.arange(n)):
-        raise ValueError(f"the folds must hold each of the rows 0..{n - 1} exactly once.")
+        raise ValueError(f"folds must be disjoint index arrays that hold each of the rows 0..{n - 1} once.")
     return blocks

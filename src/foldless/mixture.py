@@ -70,7 +70,9 @@ def combine_kernels(X, y, kernels, criterion="centered-alignment", *, machine=No
     if not kernels:
         raise ValueError("kernels must name at least one kernel, got an empty list.")
     if not criterion.blind and machine is None:
-        raise ValueError(f"{criterion.name} reads a fitted machine: pass one, for instance machine=machines.LSSVM().")
+        raise ValueError(
+            f"{criterion.name} reads a fitted machine: pass one, for instance machine=machines.LSSVM()."
+        )
     pairs = Pairs(X)
     stack = [gram(kernel, pairs) for kernel in kernels]
     scale = np.array([np.mean(np.diag(K)) for K in stack])
@@ -119,13 +121,16 @@ def _descend(criterion, machine, stack, Y, max_evaluations):
         except (Undefined, NotPositiveDefinite):
             return CLIFF, np.zeros(p)
         if reading.adjoint is None:
-            raise ValueError(f"{criterion.name} with these options has no derivative, so it cannot weigh kernels.")
+            raise ValueError(
+                f"{criterion.name} with these options has no derivative, so it cannot weigh kernels."
+            )
         return reading.value, np.array([np.vdot(reading.adjoint, L) for L in stack])
 
     single, mean = min(np.eye(p), key=lambda m: cost(m)[0]), np.full(p, 1 / p)
     options = {"maxfun": max_evaluations, "ftol": 1e-12, "gtol": 1e-9}
     ends = [
-        minimize(cost, m, jac=True, method="L-BFGS-B", bounds=[(0, None)] * p, options=options) for m in (single, mean)
+        minimize(cost, m, jac=True, method="L-BFGS-B", bounds=[(0, None)] * p, options=options)
+        for m in (single, mean)
     ]
     return min(ends, key=lambda end: end.fun).x
 

@@ -1,11 +1,11 @@
 """Laws of the criteria that need no machine."""
 
 import numpy as np
-import oracles_spectral as oracles
 import pytest
-import reference_set as ref
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
+import oracles_spectral as oracles
+import reference_set as ref
 from foldless.criteria import FSM, Alignment, CenteredAlignment, EigenvalueRatio, Spectral
 from foldless.errors import Undefined, UnknownName, UnreadableSolution
 from foldless.grams import ChunkedGram, DenseGram, LowRankGram

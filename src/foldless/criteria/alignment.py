@@ -76,13 +76,17 @@ class CenteredAlignment(Criterion):
         if not target > 0:
             raise ValueError("centered-alignment needs targets that vary, got a constant (one class only?).")
         if not norm > gram.n * np.finfo(float).eps * np.max(np.abs(gram.diag())):
-            raise Undefined("centered-alignment does not exist: the centred Gram matrix is zero (a constant kernel).")
+            raise Undefined(
+                "centered-alignment does not exist: the centred Gram matrix is zero (a constant kernel)."
+            )
         value = float(np.vdot(Yc, gram.matmul(Yc))) / (norm * target)
 
         def derive():
             shrink, one = value / norm**2, np.ones(gram.n)
             m = gram.matmul(one) / gram.n
-            P = np.column_stack([-Yc / (norm * target), 2 * shrink * one])  # K_c = K - 1m' - m1' + mean(m) 11'
+            P = np.column_stack(
+                [-Yc / (norm * target), 2 * shrink * one]
+            )  # K_c = K - 1m' - m1' + mean(m) 11'
             adjoint = gram.adjoint(P, np.column_stack([Yc, m.mean() / 2 - m]), itself=shrink)  # eq. (1)
             return adjoint, np.zeros_like(solution.machine.theta)
 

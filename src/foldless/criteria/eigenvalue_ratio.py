@@ -70,7 +70,9 @@ class EigenvalueRatio(Criterion):
             return adjoint, np.zeros_like(solution.machine.theta)
 
         ratio = float(1 / inverse) if inverse > 0 else np.inf
-        return LazyReading(error + self.eta * float(inverse), derive, {"ratio": ratio, "training_error": error})
+        return LazyReading(
+            error + self.eta * float(inverse), derive, {"ratio": ratio, "training_error": error}
+        )
 
     def _ratio(self, gram):
         U, mu = gram.spectrum()

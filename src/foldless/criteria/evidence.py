@@ -8,8 +8,9 @@ import numpy as np
 
 from foldless.contracts import LazyReading, Reading
 from foldless.criterion import Criterion
+from foldless.inference import laplace_evidence
 from foldless.linalg import add_symmetric
-from foldless.machines import LSSVMSolution
+from foldless.machines import LSSVMSolution, SmoothSolution
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,18 @@ class Evidence(Criterion):
     .. math:: \frac{d}{dK} = \tilde A - (n-1)\, \frac{\alpha \alpha'}{y'\alpha};  \tag{2}
 
     without one, n for n - 1 and no terms with 1. Several columns give the mean of their values.
+
+    *Smooth machines*: Laplace's approximation around the fit, see
+    :func:`foldless.inference.laplace_evidence`. A flat prior on the bias is improper: on separable data the cost
+    then falls without bound as C grows, and only nearby fits should be compared by it.
+
+    Parameters
+    ----------
+    bias_prior : float, optional
+        Standard deviation of a normal prior on the bias of a smooth machine; ``None`` is flat.
     """
+
+    bias_prior: float | None = 10.0
 
     name: ClassVar[str] = "evidence"
 
@@ -46,3 +58,8 @@ class Evidence(Criterion):
             return adjoint, np.array([solution.gram.inner(adjoint)])
 
         return LazyReading(value, derive, {"reml": value})
+
+    @read.register
+    def _(self, solution: SmoothSolution) -> Reading:
+        evidence = laplace_evidence(solution, self.bias_prior)
+        return LazyReading(evidence.value, evidence.derive, {"evidence": evidence.value})

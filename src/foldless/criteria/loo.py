@@ -2,7 +2,8 @@ r"""Leave-one-out without refitting.
 
 References
 ----------
-.. [1] Cawley and Talbot, *Efficient approximate leave-one-out cross-validation for kernel logistic regression*, (20).
+.. [1] Cawley and Talbot, *Efficient approximate leave-one-out cross-validation for kernel logistic regression*,
+   equation (20).
 .. [2] Cawley, *Leave-one-out cross-validation based model selection criteria for weighted LS-SVMs* (2006).
 """
 
@@ -35,8 +36,8 @@ class LOO(Criterion):
 
     .. math:: \Phi_z = g / k + w' \circ \varphi \circ e \circ V_{ii}^2, \qquad \Phi_V = \operatorname{diag}(e).  \tag{2}
 
-    *LS-SVM*: exact, with the residuals :math:`r_i = \alpha_i / d_i`, :math:`d = \operatorname{diag}\tilde A` of the machines
-    that did not see the point (averaged over the columns of a multi-class problem),
+    *LS-SVM*: exact, with the residuals :math:`r_i = \alpha_i / d_i`, :math:`d = \operatorname{diag}\tilde A` of the
+    machines that did not see the point (averaged over the columns of a multi-class problem),
 
     .. math::
         \frac1n \sum_i r_i^2, \qquad \frac{d}{dK} = \frac1n \Bigl[ 2 \tilde A \operatorname{diag}(r^2 / d) \tilde A
@@ -47,8 +48,8 @@ class LOO(Criterion):
     Parameters
     ----------
     mode : {"total", "frozen"}
-        ``"frozen"`` gives the gradient of Cawley and Talbot's appendix B, which forgets that the curvatures move. It
-        points the wrong way in C at many points and is here for comparison only.
+        ``"frozen"`` gives the gradient of Cawley and Talbot's appendix B, which forgets that the curvatures
+        move. It points the wrong way in C at many points and is here for comparison only.
     """
 
     mode: str = "total"
@@ -69,15 +70,16 @@ class LOO(Criterion):
         a, V, k, phi = solution.a, solution.V, solution.keep, solution.share
         u = loo_outputs(solution)
         value = float(v @ loss.value(y, u))
+        frozen = self.mode == "frozen"
 
         def derive():  # eq. (2)
             g = v * loss.derivatives(y, u)[0]
             e = -g * phi * a / k**2
-            return differentiate(
-                solution, g / k + solution.dw * phi * e * V**2, Bend(e), self.mode == "frozen"
-            )
+            moving = 0.0 if frozen else solution.dw * phi * e * V**2
+            return differentiate(solution, g / k + moving, Bend(e), frozen)
 
-        return LazyReading(value, derive, {"loo": value, "loo_mean": value / v.sum()})
+        parts = {"loo": value, "loo_mean": value / v.sum(), **solution.wrong("loo_error", u)}
+        return LazyReading(value, derive, parts)
 
     @read.register
     def _(self, solution: LSSVMSolution) -> Reading:

@@ -155,7 +155,7 @@ class Spectral(Criterion):
         return c
 
     def _powers(self, gram, T, m):
-        """Return c and the list of :math:`v_0 \\dots v_m` as (unit vectors, logarithms of their norms)."""
+        r"""Return c and the list of :math:`v_0 \dots v_m` as (unit vectors, logarithms of their norms)."""
         k = T.shape[1]
         first = gram.matmul(np.column_stack([T, np.ones(len(T))]) if self.normaliser == "sum" else T)
         c = self._normaliser(gram, first[:, k:] if self.normaliser == "sum" else None)
@@ -193,7 +193,7 @@ def _unit(W, log):
 
 
 def _log_sum(each, logs, T):
-    """Return the logarithm of the share of :math:`\\frac1n \\sum_k each_k e^{logs_k}`."""
+    r"""Return the logarithm of the share of :math:`\frac1n \sum_k each_k e^{logs_k}`."""
     if not np.any(each > 0):
         raise Undefined("the spectral measure is zero: under this kernel the classes cannot be told apart.")
     log, sign = logsumexp(logs, b=each * _share(T) / len(T), return_sign=True)

@@ -5,9 +5,18 @@ With :math:`\tilde F = [F, 1]` and :math:`D = \operatorname{diag}(1, \dots, 1, 0
 .. math:: P = \tilde F' W \tilde F + D = L L', \qquad X = L^{-1} \tilde F', \qquad V = X' X,  \tag{1}
 
 a sum of squares: nothing cancels, nothing n x n is formed, and the cost is O(n r^2).
+
+For diagonal E put :math:`M = X E X'` and :math:`N = L^{-1} D`. Since :math:`X W X' = I - N N'` and
+:math:`H \tilde F = X' N` with :math:`H = I - V W`,
+
+.. math::
+    \langle E, V - V W V \rangle = \langle M, N N' \rangle, \qquad
+    H' E H \tilde F = E X' N - W X' M N, \qquad \tilde F' H' E H \tilde F = N' M N,  \tag{2}
+
+so that the way back costs two thin products.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +24,7 @@ import numpy as np
 from scipy.linalg import blas
 
 from foldless.contracts import Matrix, Vector
-from foldless.linalg import Eigenpairs, cholesky, solve_lower, symmetric_operator
+from foldless.linalg import Eigenpairs, Operator, cholesky, inverse_lower, solve_lower, symmetric_operator
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,13 +66,17 @@ class LowRankGram:
     def _centred(self):
         return LowRankGram(self.F - self.F.mean(axis=0))
 
+    @cached_property
+    def _bordered(self):
+        return np.column_stack([self.centred().F, np.ones(self.n)])
+
     def shifted(self, constant):
         """Return ``K + constant 11'``."""
         return LowRankGram(np.column_stack([self.F, np.full(self.n, np.sqrt(constant))]), self.root)
 
     def factor(self, w, bias=False):
         """Return the factor of ``I + S K S``, with or without a free bias; eq. (1)."""
-        F = np.column_stack([self.centred().F, np.ones(self.n)]) if bias else self.F
+        F = self._bordered if bias else self.F
         P = blas.dsyrk(1.0, (F * np.sqrt(w)[:, None]).T, lower=1)
         P.flat[:: len(P) + 1] += np.r_[np.ones(len(P) - 1), 0] if bias else 1
         return LowRankFactor(F, np.asarray(w, float), cholesky(P, overwrite=True), bias)
@@ -129,6 +142,7 @@ class LowRankFactor:
     w: Vector
     L: Matrix
     bias: bool
+    _memo: list = field(default_factory=list, repr=False)
 
     @cached_property
     def X(self):
@@ -167,20 +181,30 @@ class LowRankFactor:
         """Return the trace of ``A``."""
         return float(self.w @ self.inverse_diag())
 
+    def _middle(self, e):
+        """``M`` of eq. (2), remembered for the last ``e``."""
+        if not self._memo or self._memo[0] is not e:
+            self._memo[:] = [e, (self.X * e) @ self.X.T]
+        return self._memo[1]
+
+    @cached_property
+    def _N(self):
+        N = inverse_lower(self.L)
+        if self.bias:
+            N[:, -1] = 0
+        return N
+
     def sandwich(self, e):
         """Return the diagonal of ``V diag(e) V``."""
-        M = (self.X * e) @ self.X.T
-        return np.einsum("ij,ij->j", self.X, M @ self.X)
+        return np.einsum("ij,ij->j", self.X, self._middle(e) @ self.X)
+
+    def spread(self, e):
+        """Return ``<diag(e), V - V W V>``; eq. (2)."""
+        return float(np.vdot(self._N.T @ self._middle(e), self._N.T))
 
     def congruence(self, e):
         """Return ``H' diag(e) H`` with ``H = I - V W``, as an operator."""
-
-        def apply(M):
-            HM = M - self.X.T @ (self.X @ self._times(self.w, M))
-            EHM = self._times(e, HM)
-            return EHM - self._times(self.w, self.X.T @ (self.X @ EHM))
-
-        return symmetric_operator(len(self.w), apply)
+        return Operator(len(self.w), [(1.0, Congruence(self, e))])
 
     def resolvent(self):
         """Return ``A`` as an operator."""
@@ -190,3 +214,37 @@ class LowRankFactor:
         """Return ``A[rows][:, rows]``."""
         X, w = self.X[:, rows], self.w[rows]
         return np.diag(w) - w[:, None] * (X.T @ X) * w
+
+    def covariance_block(self, rows):
+        """Return ``V[rows][:, rows]``."""
+        X = self.X[:, rows]
+        return X.T @ X
+
+    def inverse_block(self, rows):
+        """Return ``(I - S V S)[rows][:, rows]``."""
+        X = self.X[:, rows] * np.sqrt(self.w[rows])
+        return np.eye(X.shape[1]) - X.T @ X
+
+
+@dataclass(frozen=True, eq=False)
+class Congruence:
+    """The term ``H' diag(e) H`` of an adjoint."""
+
+    factor: LowRankFactor
+    e: Vector
+
+    def apply(self, M):
+        """Return the product with a block."""
+        f = self.factor
+        HM = M - f.X.T @ (f.X @ f._times(f.w, M))
+        EHM = f._times(self.e, HM)
+        return EHM - f._times(f.w, f.X.T @ (f.X @ EHM))
+
+    def on(self, F):
+        """Return the products with the features the factor was made from; eq. (2). A bias does not see their means."""
+        f, r = self.factor, F.shape[1]
+        N = f._N[:, :r]
+        MN = f._middle(self.e) @ N
+        GF = f._times(self.e, f.X.T @ N)
+        GF -= f._times(f.w, f.X.T @ MN)
+        return GF, N.T @ MN

@@ -152,3 +152,14 @@ class SpectralFactor:
             A = self._resolvent
             return (A * scale) @ A
         return symmetric_operator(len(e), lambda M: self.solve(_rows(scale, self.solve(M))))
+
+    def covariance_block(self, rows):
+        """Return ``V[rows][:, rows]``."""
+        Q, u, d = self.Q[rows], self._u[rows], self._d[rows]
+        B = (Q * (self.nu / (self.nu + self.lam))) @ Q.T + self.bias * np.multiply.outer(u, u)
+        return self.lam * B / np.multiply.outer(d, d)
+
+    def inverse_block(self, rows):
+        """Return ``(I - S V S)[rows][:, rows]``."""
+        d = self._d[rows]
+        return self.lam * self.block(rows) / np.multiply.outer(d, d)
