@@ -38,7 +38,9 @@ def calibrate(outputs, Y, copies=None):
     label, f = classes_of(Y), _logits(outputs)
     spread = max(float(np.sqrt(np.average(f**2, weights=copies, axis=0).mean())), np.finfo(float).tiny)
     own = (np.bincount(label, copies)[label] + 1) / (np.bincount(label, copies)[label] + 2)
-    target = np.where(label[:, None] == np.arange(f.shape[1]), own[:, None], (1 - own[:, None]) / (f.shape[1] - 1))
+    target = np.where(
+        label[:, None] == np.arange(f.shape[1]), own[:, None], (1 - own[:, None]) / (f.shape[1] - 1)
+    )
     f = f / spread
 
     def cost(s):
@@ -46,7 +48,9 @@ def calibrate(outputs, Y, copies=None):
         value = -copies @ np.sum(target * log_softmax(s[0] * f, axis=1), axis=1)
         return value, np.array([copies @ np.sum(error * f, axis=1)])
 
-    fit = minimize(cost, [1.0], jac=True, method="L-BFGS-B", bounds=[STEEP], options={"ftol": 1e-14, "gtol": 1e-10})
+    fit = minimize(
+        cost, [1.0], jac=True, method="L-BFGS-B", bounds=[STEEP], options={"ftol": 1e-14, "gtol": 1e-10}
+    )
     return Sigmoid(float(fit.x[0]) / spread)
 
 

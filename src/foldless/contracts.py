@@ -112,7 +112,7 @@ class Gram(Protocol):
         """Return ``U`` (n, r) with orthonormal columns and ``mu`` (r,) decreasing, ``K = U diag(mu) U'``."""
 
     def weighted_spectrum(self, v: Vector, bias: bool = False) -> Any:
-        """Return the :class:`~foldless.linalg.Eigenpairs` of ``D K D``, ``D = diag(sqrt(v))``, with a bias those orthogonal to ``D1``."""
+        """Return the eigenpairs of ``D K D``, ``D = diag(sqrt(v))``, with a bias those orthogonal to ``D1``."""
 
     def norm(self) -> float:
         """Return the Frobenius norm."""

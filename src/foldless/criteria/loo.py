@@ -92,7 +92,9 @@ class LOO(Criterion):
         value = float(count @ np.sum(r**2, axis=1) / size)
 
         def derive():
-            bend = factor.congruence(2 / size * solution.costs * w * np.sum(r**2, axis=1) / keep)  # A E A = H'(WEW)H
+            bend = factor.congruence(
+                2 / size * solution.costs * w * np.sum(r**2, axis=1) / keep
+            )  # A E A = H'(WEW)H
             pull = (count / (w * keep))[:, None] * r
             adjoint = add_symmetric(bend, -2 / size * factor.solve(pull), solution.alpha)  # eq. (3)
             return adjoint, np.array([solution.gram.inner(adjoint)])

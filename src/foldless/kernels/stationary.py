@@ -17,7 +17,9 @@ from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 from foldless.verbs import gram_of, pullback_of
 
-VANISHED = -600.0  # exponents are cut off here (1e-261): smaller numbers are denormal, and slow the processor down
+VANISHED = (
+    -600.0
+)  # exponents are cut off here (1e-261): smaller numbers are denormal, and slow the processor down
 
 
 def _rbf(D, scale=1.0):
