@@ -66,6 +66,7 @@ class KernelShell(BaseEstimator):
                 max_evaluations=self.max_evaluations,
                 time_budget=self.time_budget,
                 random_state=self.random_state,
+                n_jobs=self.n_jobs,
                 watch=watch,
             )
         self.selection_ = selection
