@@ -268,3 +268,6 @@ def _values(method, X, Y, seed):
 def _refit(K, Y, train, test):
     solution = LSSVM(1.0).solve(K.subset(train), Y[train])
     return error_fraction(Y[test], K.K[np.ix_(test, train)] @ solution.alpha + solution.b)
+
+
+TABLES = {"li-2": table_2, "li-3": table_3}
