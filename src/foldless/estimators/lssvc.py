@@ -27,7 +27,8 @@ class KernelLSSVC(ClassifierMixin, ClassifierShell):
         Whether the model has a constant that is not penalised.
     criterion : str or object, default="loo"
         What is minimised: ``"loo"``, ``"kfold"``, ``"gcv"``, ``"evidence"``, or a criterion of the kernel alone such as
-        ``"spectral"`` (C is then tuned by leave-one-out afterwards); see ``foldless.criteria``.
+        ``"spectral"`` (it counts every row once, and C is tuned by leave-one-out afterwards); see
+        ``foldless.criteria``.
     search : str or object, default="lbfgs"
         How; see ``foldless.searches``.
     n_starts : int, default=None
