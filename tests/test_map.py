@@ -14,6 +14,7 @@ BELOW_CRITERIA = BELOW_MACHINES | {"machines", "inference", "criterion"}
 BELOW_SELECTION = BELOW_CRITERIA | {"criteria", "named", "representation", "walk", "searches", "objective"}
 BELOW_ESTIMATORS = BELOW_SELECTION | {"selection", "progress", "datasets"}
 FILES = {"sheet", "formats", "encoding"}
+SHELLS = {"catalogue", "data", "demo", "extras", "model_file", "report", "study"}
 
 MAY_IMPORT = {
     "contracts": set(),
@@ -41,8 +42,15 @@ MAY_IMPORT = {
     "encoding": {"errors", "sheet"},
     "data": {"errors"} | FILES,
     "estimators": BELOW_ESTIMATORS | {"shell"},
-    "report": {"contracts", "errors", "selection", "estimators"},
-    "cli": BELOW_ESTIMATORS | FILES | {"shell", "data", "estimators", "report"},
+    "extras": {"errors"},
+    "landscape": BELOW_SELECTION | {"selection"},
+    "catalogue": {"errors", "estimators"},
+    "study": {"catalogue", "data", "errors", "shell"},
+    "model_file": {"catalogue", "data", "errors", "extras", "kernels"},
+    "demo": {"data", "encoding", "study"},
+    "report": {"contracts", "errors", "extras", "catalogue", "landscape"},
+    "commands": BELOW_ESTIMATORS | SHELLS,
+    "cli": {"errors", "report", "commands"},
 }
 # foldless itself gathers the public names; `python -m foldless` is the command line.
 ANYTHING = {"__init__", "__main__"}

@@ -57,6 +57,8 @@ class Selection:
         The whole search.
     gap : float
         e / n of eq. (1) at the final fit: 0 for a whole matrix.
+    problem : Problem
+        The objective of the final fit, so that a report can look around the optimum.
     """
 
     kernel: Kernel
@@ -67,6 +69,7 @@ class Selection:
     reading: Any
     outcome: Outcome
     gap: float
+    problem: Problem
 
 
 def select(
@@ -244,7 +247,9 @@ class Plan:
         final = Problem(kernel, self.machine, self.criterion, representation, self.Y, self.tune_machine)
         chosen, machine, solution = final.solve(outcome.best.theta, solution.start)
         reading = self.criterion(solution)
-        return Selection(chosen, machine, self.criterion, representation, solution, reading, outcome, gap)
+        return Selection(
+            chosen, machine, self.criterion, representation, solution, reading, outcome, gap, final
+        )
 
     @property
     def rough(self):
