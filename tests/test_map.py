@@ -9,10 +9,15 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "foldless"
 
 BELOW_GRAMS = {"contracts", "errors", "linalg", "verbs", "kernels"}
-BELOW_MACHINES = BELOW_GRAMS | {"losses", "grams"}
-BELOW_CRITERIA = BELOW_MACHINES | {"machines", "inference", "criterion"}
-BELOW_SELECTION = BELOW_CRITERIA | {"criteria", "named", "representation", "walk", "searches", "objective"}
+BELOW_MACHINES = BELOW_GRAMS | {"labels", "losses", "grams"}
+BELOW_CRITERIA = BELOW_MACHINES | {"machines", "inference", "criterion", "folds"}
+BELOW_SELECTION = (
+    BELOW_CRITERIA
+    | {"criteria", "named", "representation", "walk", "searches", "objective"}
+    | {"jobs", "starts", "lattice", "simplex"}
+)
 BELOW_ESTIMATORS = BELOW_SELECTION | {"selection", "progress", "datasets"}
+WALKING = {"jobs", "starts", "lattice", "simplex"}
 FILES = {"sheet", "formats", "encoding"}
 SHELLS = {"catalogue", "data", "demo", "extras", "model_file", "report", "study"}
 
@@ -20,10 +25,17 @@ MAY_IMPORT = {
     "contracts": set(),
     "errors": set(),
     "linalg": {"errors"},
+    "labels": {"errors"},
     "verbs": {"contracts", "errors", "linalg"},
-    "walk": {"contracts", "errors"},
+    "jobs": set(),
+    "checkpoint": {"contracts", "errors"},
+    "walk": {"contracts", "errors", "checkpoint", "jobs"},
+    "starts": {"contracts"},
+    "lattice": {"contracts", "errors"},
+    "simplex": {"contracts", "walk"},
     "criterion": {"contracts", "errors"},
     "losses": {"errors"},
+    "folds": set(),
     "kernels": BELOW_GRAMS - {"kernels"},
     "named": BELOW_GRAMS,
     "grams": BELOW_GRAMS,
@@ -31,9 +43,11 @@ MAY_IMPORT = {
     "machines": BELOW_MACHINES,
     "inference": BELOW_MACHINES | {"machines"},
     "criteria": BELOW_CRITERIA,
-    "searches": {"contracts", "errors", "walk"},
+    "searches": {"contracts", "errors", "walk"} | WALKING,
     "objective": {"contracts", "errors"},
     "selection": BELOW_SELECTION,
+    "choose": BELOW_SELECTION | {"selection"},
+    "mixture": BELOW_SELECTION | {"selection"},
     "progress": set(),
     "shell": BELOW_ESTIMATORS,
     "datasets": {"errors"},
@@ -42,6 +56,7 @@ MAY_IMPORT = {
     "encoding": {"errors", "sheet"},
     "data": {"errors"} | FILES,
     "estimators": BELOW_ESTIMATORS | {"shell"},
+    "reproduce": BELOW_ESTIMATORS | {"choose", "mixture", "estimators"},
     "extras": {"errors"},
     "landscape": BELOW_SELECTION | {"selection"},
     "catalogue": {"errors", "estimators"},
@@ -49,7 +64,7 @@ MAY_IMPORT = {
     "model_file": {"catalogue", "data", "errors", "extras", "kernels"},
     "demo": {"data", "encoding", "study"},
     "report": {"contracts", "errors", "extras", "catalogue", "landscape"},
-    "commands": BELOW_ESTIMATORS | SHELLS,
+    "commands": BELOW_ESTIMATORS | SHELLS | {"reproduce"},
     "cli": {"errors", "report", "commands"},
 }
 # foldless itself gathers the public names; `python -m foldless` is the command line.

@@ -18,6 +18,7 @@ exponentiate.
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -59,6 +60,27 @@ class Factor(Protocol):
     def trace_inverse(self) -> float:
         r"""Return the trace of :math:`A = (K + W^{-1})^{-1}`."""
 
+    def sandwich(self, e: Vector) -> Vector:
+        """Return the diagonal of ``V diag(e) V``."""
+
+    def spread(self, e: Vector) -> float:
+        """Return ``<diag(e), V - V W V>``."""
+
+    def congruence(self, e: Vector) -> Any:
+        """Return ``H' diag(e) H`` with ``H = I - V W``: an array, or an operator."""
+
+    def resolvent(self) -> Any:
+        r"""Return :math:`A` in the form of the Gram's adjoints: an array or an operator."""
+
+    def block(self, rows: NDArray[np.intp]) -> Matrix:
+        """Return ``A[rows][:, rows]``: what it takes to leave these rows out."""
+
+    def covariance_block(self, rows: NDArray[np.intp]) -> Matrix:
+        """Return ``V[rows][:, rows]``."""
+
+    def inverse_block(self, rows: NDArray[np.intp]) -> Matrix:
+        """Return ``(I - S V S)[rows][:, rows]``, without cancellation where the Gram can."""
+
 
 @runtime_checkable
 class Gram(Protocol):
@@ -89,6 +111,18 @@ class Gram(Protocol):
     def spectrum(self) -> tuple[Matrix, Vector]:
         """Return ``U`` (n, r) with orthonormal columns and ``mu`` (r,) decreasing, ``K = U diag(mu) U'``."""
 
+    def weighted_spectrum(self, v: Vector, bias: bool = False) -> tuple[Matrix, Vector]:
+        """Return the pairs of ``D K D``, ``D = diag(sqrt(v))``, with a bias those orthogonal to ``D1``."""
+
+    def norm(self) -> float:
+        """Return the Frobenius norm."""
+
+    def centred_norm(self) -> float:
+        """Return the Frobenius norm of ``J K J``."""
+
+    def adjoint(self, P: Matrix, Q: Matrix, identity: float = 0.0, itself: float = 0.0) -> Any:
+        """Return ``(P Q' + Q P') / 2 + identity I + itself K`` for thin P and Q, in the form adjoints have here."""
+
 
 class Solution(Protocol):
     """What a machine's ``solve`` returned. It owns its factor; what several criteria need is cached on it."""
@@ -112,11 +146,26 @@ class Solution(Protocol):
         """What a warm start needs: pass it as ``solve(..., start=solution.start)``."""
 
 
+class Targeted(ABC):
+    """Any solution that shows its ``gram``, its targets ``Y`` (n, k) and its ``machine``.
+
+    That is all a criterion needs that looks at kernel and targets alone, so it reads every such solution: no
+    inheritance, showing the three is enough.
+    """
+
+    @classmethod
+    def __subclasshook__(cls, kind):
+        """Tell whether instances of ``kind`` show all three."""
+        shown = {*dir(kind), *getattr(kind, "__dataclass_fields__", ())}
+        return {"gram", "Y", "machine"} <= shown
+
+
 class Machine(Protocol):
     """A frozen rule with hyper-parameters.
 
     ``theta`` are the logarithms of the tuned ones (``C`` or ``alpha``); a machine with nothing to tune has an
-    empty ``theta``. A machine may have a property ``rough``: the same at the accuracy a search needs.
+    empty ``theta``. A machine may have a property ``rough``: the same at the accuracy a search needs; and ``along``: the
+    same, made for many regularisation values on one Gram.
     """
 
     sign: ClassVar[float]  # 1 if the fit gets closer as theta grows (C), -1 if looser (alpha)

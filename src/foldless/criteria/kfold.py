@@ -1,0 +1,137 @@
+r"""Leave a block out: k-fold cross-validation in closed form, without refits."""
+
+from dataclasses import dataclass
+from functools import singledispatchmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foldless.contracts import LazyReading, Reading
+from foldless.criterion import Criterion
+from foldless.folds import assign
+from foldless.inference import Bend, differentiate
+from foldless.labels import are_labels, error_fraction
+from foldless.linalg import cholesky, solve_lower, symmetric
+from foldless.machines import LSSVMSolution, SmoothSolution
+
+
+@dataclass(frozen=True)
+class KFold(Criterion):
+    r"""Loss of each point under the machine that did not see its block.
+
+    *LS-SVM*: for a block B the residual of the machine trained without it is
+    :math:`r_B = (\tilde A_{BB})^{-1} \alpha_B`. With :math:`p_B = \tilde A_{:B} (\tilde A_{BB})^{-1} r_B` and the dual
+    vector without B, :math:`q_B = \alpha - \tilde A_{:B} r_B`,
+
+    .. math:: \frac1n \sum_B \|r_B\|^2, \qquad \frac{d}{dK} = -\frac1n \sum_B (p_B q_B' + q_B p_B').  \tag{1}
+
+    *Smooth machines*: the loss after one Newton step of the problem without the block, started at the full fit.
+    For a block I, with :math:`N = (I - V_{II} W_I)^{-1}` and :math:`T = N V_{II}`,
+
+    .. math:: \sum_I \sum_{i \in I} v_i \ell(y_i, u_i), \qquad u_I = z_I - T a_I,  \tag{2}
+
+    and with :math:`g_i = v_i \ell'(y_i, u_i)`, :math:`p = N'g_I`, :math:`q = N'a_I` the block's share of the
+    derivatives is
+
+    .. math:: \Phi_z = p - w' \circ (T g_I) \circ (T a_I), \qquad \Phi_V = -\tfrac12 (p q' + q p').  \tag{3}
+
+    Blocks of one point give leave-one-out.
+
+    Parameters
+    ----------
+    folds : int or list of index arrays
+        A number gives a seeded permutation cut into that many parts.
+    seed : int
+        Of that permutation.
+    """
+
+    folds: Any = 10
+    seed: int = 0
+    name: ClassVar[str] = "kfold"
+
+    @singledispatchmethod
+    def read(self, solution) -> Reading:
+        """Read one solution."""
+        raise self.unreadable(solution)
+
+    @read.register
+    def _(self, solution: LSSVMSolution) -> Reading:
+        factor, alpha, gram = solution.factor, solution.alpha, solution.gram
+        n, k = alpha.shape
+        blocks = assign(self.folds, n, self.seed)
+        r = np.empty_like(alpha)
+        for rows in blocks:
+            r[rows] = np.linalg.solve(factor.block(rows), alpha[rows])
+        value = float(np.mean(r**2))
+
+        def derive():
+            t = np.empty_like(r)
+            for rows in blocks:
+                t[rows] = np.linalg.solve(factor.block(rows), r[rows])
+            P = factor.solve(_spread(t, blocks))
+            Q = np.tile(alpha, len(blocks)) - factor.solve(_spread(r, blocks))
+            adjoint = gram.adjoint(-2 / (n * k) * P, Q)  # eq. (1)
+            return adjoint, np.array([gram.inner(adjoint)])
+
+        parts = {"kfold": value}
+        if are_labels(solution.Y):
+            parts["kfold_error"] = error_fraction(solution.Y, solution.Y - r)
+        return LazyReading(value, derive, parts)
+
+    @read.register
+    def _(self, solution: SmoothSolution) -> Reading:
+        blocks = assign(self.folds, solution.gram.n, self.seed)
+        steps = [_Removal.of(solution, rows) for rows in blocks]
+        u = np.empty(solution.gram.n)
+        for step in steps:
+            u[step.rows] = step.outputs
+        value = float(solution.v @ solution.machine.loss.value(solution.y, u))
+        parts = {"kfold": value, "kfold_mean": value / solution.v.sum(), **solution.wrong("kfold_error", u)}
+        return LazyReading(value, lambda: _differentiate_blocks(solution, steps, u), parts)
+
+
+@dataclass(frozen=True, eq=False)
+class _Removal:
+    """One Newton step without a block; eq. (2)."""
+
+    rows: NDArray[np.intp]
+    N: NDArray[np.float64]
+    T: NDArray[np.float64]
+    Ta: NDArray[np.float64]
+    outputs: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, solution, rows):
+        s, V = np.sqrt(solution.w[rows]), solution.C * solution.factor.covariance_block(rows)
+        L = cholesky(solution.factor.inverse_block(rows))  # I - S V S
+        N = np.eye(len(rows)) + (V * s) @ solve_lower(L, solve_lower(L, np.diag(s)), transposed=True)
+        T = symmetric(N @ V)
+        Ta = T @ solution.a[rows]
+        return cls(rows, N, T, Ta, solution.z[rows] - Ta)
+
+
+def _differentiate_blocks(solution, steps, u):
+    """Return adjoint and slope; eq. (3), with ``p q' + q p'`` as a difference of two squares."""
+    n = solution.gram.n
+    g = solution.v * solution.machine.loss.derivatives(solution.y, u)[0]
+    phi_z, U = np.zeros(n), np.zeros((n, 2 * len(steps)))
+    for j, step in enumerate(steps):
+        rows, p, q = step.rows, step.N.T @ g[step.rows], step.N.T @ solution.a[step.rows]
+        phi_z[rows] = p - solution.dw[rows] * (step.T @ g[rows]) * step.Ta
+        balance = np.sqrt(_size(q) / _size(p))
+        U[rows, 2 * j], U[rows, 2 * j + 1] = p * balance + q / balance, p * balance - q / balance
+    return differentiate(solution, phi_z, Bend(None, U, np.tile([-0.25, 0.25], len(steps))))
+
+
+def _size(x):
+    return max(float(np.linalg.norm(x)), np.finfo(float).tiny)
+
+
+def _spread(x, blocks):
+    """Give every block its own copy of the columns of ``x``, zero outside the block: (n, k * blocks)."""
+    n, k = x.shape
+    out = np.zeros((n, len(blocks), k))
+    for j, rows in enumerate(blocks):
+        out[rows, j] = x[rows]
+    return out.reshape(n, -1)
