@@ -127,11 +127,29 @@ def test_version():
     assert (done.returncode, done.stdout.strip()) == (0, f"foldless {__version__}")
 
 
-@pytest.mark.parametrize("command", ["demo", "tune", "predict"])
+@pytest.mark.parametrize("command", ["demo", "tune", "predict", "reproduce"])
 def test_help_names_every_command(command, capsys):
     assert run(["--help"]) == 0
     assert command in capsys.readouterr().out
     assert run([command, "--help"]) == 0
+
+
+def test_reproduce_prints_the_papers_numbers_beside_ours(tmp_path, capsys, monkeypatch):
+    from foldless.reproduce import li
+
+    monkeypatch.setattr(li, "PAPER", {"wdbc": li.PAPER["wdbc"]})  # the set that comes with scikit-learn
+    monkeypatch.setattr(li, "KERNELS", li.KERNELS[18:22])
+    assert run(["reproduce", "li-2", "--data", str(tmp_path), "--splits", "1"]) == 0
+    said = capsys.readouterr().out
+    assert "li-2: test errors" in said
+    assert "(2.29±1.15)" in said
+
+
+def test_reproduce_lists_the_tables_it_knows(tmp_path, capsys):
+    assert run(["reproduce", "li-9", "--data", str(tmp_path)]) == 2
+    assert "li-2" in capsys.readouterr().err
+    assert run(["reproduce", "li-2", "--data", str(tmp_path / "nowhere")]) == 2
+    assert "nowhere" in capsys.readouterr().err
 
 
 def test_shell_completion_is_offered():

@@ -6,15 +6,18 @@ import shlex
 import sys
 from contextlib import nullcontext
 from enum import Enum
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Annotated
 
 from foldless import __version__, criteria, searches
+from foldless import reproduce as foldless_reproduce
 from foldless.catalogue import MACHINES, TASKS
 from foldless.contracts import Stop
 from foldless.data import DataError, read_new, read_table
 from foldless.demo import HOLDOUT, breast_cancer, grid_search
-from foldless.errors import INTERRUPTED
+from foldless.errors import INTERRUPTED, UnknownName
 from foldless.extras import need
 from foldless.model_file import load_model, save_model
 from foldless.named import NAMED
@@ -34,6 +37,23 @@ Task = Enum("Task", {name: name for name in ("auto", *TASKS)}, type=str)
 def _listed(names):
     """Complete a name on the command line."""
     return lambda incomplete: [name for name in sorted(names) if name.startswith(incomplete)]
+
+
+def tables():
+    """Names of the tables that can be reproduced: ``li-2`` is ``table_2`` of ``foldless.reproduce.li``."""
+    modules = [info.name for info in iter_modules(foldless_reproduce.__path__)]
+    return [f"{module}-{number}" for module in modules for number in _numbers(module)]
+
+
+def _numbers(module):
+    functions = vars(import_module(f"foldless.reproduce.{module}"))
+    return sorted(name.removeprefix("table_") for name in functions if name.startswith("table_"))
+
+
+def table_function(name):
+    """Return the function that computes a table."""
+    module, _, number = name.rpartition("-")
+    return getattr(import_module(f"foldless.reproduce.{module}"), f"table_{number}")
 
 
 Data = Annotated[Path, typer.Argument(help="CSV, TSV, Parquet, ARFF, LIBSVM or npz.", show_default=False)]
@@ -188,6 +208,30 @@ def predictions(model, X, target):
         return [target], [[value] for value in predicted]
     header = [target, *(f"probability of {label}" for label in model[-1].classes_)]
     return header, [[value, *p] for value, p in zip(predicted, model.predict_proba(X).tolist())]
+
+
+@app.command()
+def reproduce(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="TABLE",
+            help="For instance li-2.",
+            autocompletion=lambda incomplete: _listed(tables())(incomplete),
+        ),
+    ],
+    data: Annotated[Path, typer.Option(help="Directory with the data sets as .npz files.")],
+    splits: Annotated[
+        int | None, typer.Option(help="Fewer splits than the paper, for a quick look.", min=1)
+    ] = None,
+):
+    """Print a table of a paper, ours beside theirs."""
+    if name not in tables():
+        raise UnknownName("TABLE", name, tables())
+    if not data.is_dir():
+        raise DataError(f"--data {data}: there is no such directory.")
+    with _waiting(f"computing {name}"):
+        print(table_function(name)(data, **({} if splits is None else {"splits": splits})))
 
 
 def command_line():

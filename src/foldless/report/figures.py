@@ -13,7 +13,7 @@ from sklearn.metrics import confusion_matrix
 BLUE, ORANGE, GREY = "#3b7dd8", "#e0772f", "#8a94a3"
 SCALE = [[0.0, "#14315f"], [0.3, "#2f6db5"], [0.6, "#86b5dc"], [1.0, "#e9eef3"]]
 COUNTS = [[0.0, "rgba(59,125,216,0.05)"], [1.0, "rgba(59,125,216,0.6)"]]
-LONGEST = 28  # characters of a name in a figure
+LONGEST = 22  # characters of a name in a figure
 MOST_BARS, MOST_CLASSES, MOST_POINTS = 40, 30, 2000
 BINS, FULL = 10, 12  # groups of a reliability diagram, and the cases each should have
 WORDS = {"length_scale": "width"}
@@ -155,7 +155,7 @@ def trace(steps, names):
 def _value_axis(values):
     positive = values[np.isfinite(values)]
     wide = positive.min() > 0 and positive.max() > 20 * positive.min()
-    return axis("criterion", type="log", exponentformat="power") if wide else axis("criterion")
+    return axis("criterion", type="log", exponentformat="power", dtick="D2") if wide else axis("criterion")
 
 
 def _theta(step, names):

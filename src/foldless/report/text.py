@@ -15,6 +15,7 @@ MOST_CLASSES = 6  # named in a sentence
 MANY = 4  # parameters of one kind beyond which only their range is told
 PACKAGES = ("foldless", "numpy", "scipy", "scikit-learn", "plotly")
 COARSE = 0.2  # relative difference between the searched and the final criterion that is worth a word
+ROWS_EACH = 20  # rows per tuned parameter below which the minimised estimate is too hopeful
 WORDS = {"length_scale": "width", "C": "C", "alpha": "alpha"}
 
 
@@ -147,7 +148,8 @@ def _estimate(study):
 
 def cautions(study):
     """What a careful reader should know about this result; often nothing."""
-    return [*_cut_short(study), *_approximated(study), *_on_bounds(study), *_worse_than_guessing(study)]
+    rules = (_cut_short, _approximated, _many_parameters, _on_bounds, _worse_than_guessing)
+    return [caution for rule in rules for caution in rule(study)]
 
 
 def _cut_short(study):
@@ -162,6 +164,15 @@ def _approximated(study):
         yield (
             f"The search saw {number(seen)} on its approximation of the kernel matrix, the final fit gives "
             f"{number(final)}: the choice may not be the best. Search on the whole matrix, or for longer."
+        )
+
+
+def _many_parameters(study):
+    tuned, rows = len(parameters(study.estimator.selection_)), len(study.y)
+    if tuned * ROWS_EACH > rows:
+        yield (
+            f"{tuned} parameters were chosen on {rows} rows: an estimate that was minimised over that many is too "
+            "hopeful. Believe rows that were held out (--holdout), or tune fewer."
         )
 
 
