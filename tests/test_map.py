@@ -9,15 +9,13 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "foldless"
 
 BELOW_GRAMS = {"contracts", "errors", "linalg", "verbs", "kernels"}
-BELOW_MACHINES = BELOW_GRAMS | {"labels", "losses", "grams"}
+BELOW_MACHINES = BELOW_GRAMS | {"labels", "targets", "losses", "grams", "boxqp"}
 BELOW_CRITERIA = BELOW_MACHINES | {"machines", "inference", "criterion", "folds"}
+WALKING = {"jobs", "starts", "lattice", "simplex"}
 BELOW_SELECTION = (
-    BELOW_CRITERIA
-    | {"criteria", "named", "representation", "walk", "searches", "objective"}
-    | {"jobs", "starts", "lattice", "simplex"}
+    BELOW_CRITERIA | WALKING | {"criteria", "named", "representation", "walk", "searches", "objective"}
 )
 BELOW_ESTIMATORS = BELOW_SELECTION | {"selection", "progress", "datasets"}
-WALKING = {"jobs", "starts", "lattice", "simplex"}
 FILES = {"sheet", "formats", "encoding"}
 SHELLS = {"catalogue", "data", "demo", "extras", "model_file", "report", "study"}
 
@@ -31,15 +29,18 @@ MAY_IMPORT = {
     "checkpoint": {"contracts", "errors"},
     "walk": {"contracts", "errors", "checkpoint", "jobs"},
     "starts": {"contracts"},
+    "space": {"contracts", "errors"},
     "lattice": {"contracts", "errors"},
     "simplex": {"contracts", "walk"},
     "criterion": {"contracts", "errors"},
-    "losses": {"errors"},
+    "targets": set(),
+    "losses": {"errors", "targets"},
     "folds": set(),
     "kernels": BELOW_GRAMS - {"kernels"},
     "named": BELOW_GRAMS,
     "grams": BELOW_GRAMS,
     "representation": BELOW_GRAMS | {"grams"},
+    "boxqp": BELOW_GRAMS | {"grams"},
     "machines": BELOW_MACHINES,
     "inference": BELOW_MACHINES | {"machines"},
     "criteria": BELOW_CRITERIA,
@@ -51,6 +52,7 @@ MAY_IMPORT = {
     "progress": set(),
     "shell": BELOW_ESTIMATORS,
     "datasets": {"errors"},
+    "measures": {"errors"},
     "sheet": {"errors"},
     "formats": {"errors", "sheet"},
     "encoding": {"errors", "sheet"},

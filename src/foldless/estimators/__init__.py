@@ -1,5 +1,6 @@
 """Estimators: scikit-learn shells over ``select``."""
 
 from foldless.estimators.logistic import KernelLogisticRegression
+from foldless.estimators.poisson import KernelPoissonRegressor
 
-__all__ = ["KernelLogisticRegression"]
+__all__ = ["KernelLogisticRegression", "KernelPoissonRegressor"]
