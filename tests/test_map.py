@@ -17,6 +17,7 @@ BELOW_SELECTION = (
 )
 BELOW_ESTIMATORS = BELOW_SELECTION | {"calibration", "selection", "progress", "datasets"}
 FILES = {"sheet", "formats", "encoding"}
+SHELLS = {"catalogue", "data", "demo", "extras", "model_file", "report", "study"}
 
 MAY_IMPORT = {
     "contracts": set(),
@@ -59,8 +60,15 @@ MAY_IMPORT = {
     "data": {"errors"} | FILES,
     "estimators": BELOW_ESTIMATORS | {"shell"},
     "reproduce": BELOW_ESTIMATORS | {"choose", "mixture", "estimators"},
-    "report": {"contracts", "errors", "selection", "estimators"},
-    "cli": BELOW_ESTIMATORS | FILES | {"shell", "data", "estimators", "report"},
+    "extras": {"errors"},
+    "landscape": BELOW_SELECTION | {"selection"},
+    "catalogue": {"errors", "estimators"},
+    "study": {"catalogue", "data", "errors", "shell"},
+    "model_file": {"catalogue", "data", "errors", "extras", "kernels"},
+    "demo": {"data", "encoding", "study"},
+    "report": {"contracts", "errors", "extras", "catalogue", "landscape"},
+    "commands": BELOW_ESTIMATORS | SHELLS | {"reproduce"},
+    "cli": {"errors", "report", "commands"},
 }
 # foldless itself gathers the public names; `python -m foldless` is the command line.
 ANYTHING = {"__init__", "__main__"}
