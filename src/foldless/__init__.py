@@ -1,20 +1,23 @@
 """Tune kernel machines without cross-validation folds."""
 
-from foldless import criteria, datasets, kernels, machines, searches
+from foldless import criteria, datasets, kernels, machines, measures, searches
 from foldless.choose import select_kernel
-from foldless.estimators import KernelLogisticRegression, KernelSVC
+from foldless.estimators import KernelLogisticRegression, KernelLSSVC, KernelPoissonRegressor, KernelSVC
 from foldless.mixture import combine_kernels
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "KernelLSSVC",
     "KernelLogisticRegression",
+    "KernelPoissonRegressor",
     "KernelSVC",
     "combine_kernels",
     "criteria",
     "datasets",
     "kernels",
     "machines",
+    "measures",
     "searches",
     "select_kernel",
 ]

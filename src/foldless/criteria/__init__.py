@@ -11,6 +11,7 @@ from foldless.criteria.evidence_hmc import EvidenceHMC
 from foldless.criteria.fsm import FSM
 from foldless.criteria.gacv import GACV
 from foldless.criteria.gcv import GCV
+from foldless.criteria.hyper_prior import HyperPrior
 from foldless.criteria.jaakkola_haussler import JaakkolaHaussler
 from foldless.criteria.kfold import KFold
 from foldless.criteria.kric import (
@@ -44,6 +45,7 @@ __all__ = [
     "FSM",
     "GACV",
     "GCV",
+    "HyperPrior",
     "JaakkolaHaussler",
     "KFold",
     "KRIC",

@@ -1,6 +1,8 @@
 """Estimators: scikit-learn shells over ``select``."""
 
 from foldless.estimators.logistic import KernelLogisticRegression
+from foldless.estimators.lssvc import KernelLSSVC
+from foldless.estimators.poisson import KernelPoissonRegressor
 from foldless.estimators.svc import KernelSVC
 
-__all__ = ["KernelLogisticRegression", "KernelSVC"]
+__all__ = ["KernelLSSVC", "KernelLogisticRegression", "KernelPoissonRegressor", "KernelSVC"]
