@@ -51,6 +51,10 @@ class Criterion:
                 "instance RBF(2.0, 'fixed'), or choose it by another criterion such as 'loo'."
             )
 
+    def penalty(self, kernel):
+        """Return a cost of the kernel's parameters themselves, and its gradient in ``kernel.theta``: none here."""
+        return 0.0, np.zeros(len(kernel.theta))
+
     def caution(self, solution) -> str:
         """Return what to warn about when the kernel behind ``solution`` was chosen by this criterion, or ''."""
         return ""

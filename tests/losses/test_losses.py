@@ -9,7 +9,7 @@ from sklearn.linear_model import PoissonRegressor
 from foldless.criteria import GACV, KRIC, LOO, AICd, Evidence, KFold, loo_outputs
 from foldless.errors import Undefined
 from foldless.grams import DenseGram, LowRankGram
-from foldless.losses import LogCosh, Logistic, Poisson, Squared, SquaredHinge
+from foldless.losses import LogCosh, Logistic, Poisson, SmoothSquaredHinge, Squared
 from foldless.machines import SmoothMachine
 from oracles_klr import (
     Design,
@@ -28,7 +28,7 @@ LOSSES = {
     "squared": Squared(),
     "log-cosh": LogCosh(0.7),
     "poisson": Poisson(),
-    "squared-hinge": SquaredHinge(),
+    "squared-hinge": SmoothSquaredHinge(),
 }
 FORMS = {"dense": DenseGram, "lowrank": lambda K: LowRankGram(root(K))}
 CRITERIA = [LOO(), KFold(3), KRIC(), AICd(), Evidence(), Evidence(None)]
@@ -124,7 +124,7 @@ def test_for_the_squared_loss_leaving_out_is_exact(form, bias, folds):
 
 def test_for_the_squared_hinge_it_is_exact_while_the_support_vectors_stay(bias):
     """The span rule: compare with refits that keep the same support vectors."""
-    loss = SquaredHinge()
+    loss = SmoothSquaredHinge()
     K, y = problem(loss, 6)
     s = solve(loss, DenseGram(K), y, 0.2, bias)
     u, support = loo_outputs(s), s.w > 0
@@ -163,11 +163,11 @@ def test_error_fractions_are_reported_for_labels_only(loss):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_separable_data_and_a_large_C_leave_the_squared_hinge_a_fit(form, bias, seed):
-    K, _ = problem(SquaredHinge(), seed)
+    K, _ = problem(SmoothSquaredHinge(), seed)
     y = np.sign(np.random.default_rng(seed).normal(size=14))
     y[:2] = 1, -1
-    assert np.all(y * solve(SquaredHinge(), form(K), y, 1e6, bias).z > 1 - 1e-3)
-    s = solve(SquaredHinge(), form(K), y, 1e3, bias)
+    assert np.all(y * solve(SmoothSquaredHinge(), form(K), y, 1e6, bias).z > 1 - 1e-3)
+    s = solve(SmoothSquaredHinge(), form(K), y, 1e3, bias)
     np.testing.assert_allclose(s.z, K @ s.alpha + s.b, atol=1e-7)
 
 
@@ -196,7 +196,7 @@ def test_counts_must_be_counts(bad):
         solve(Poisson(), DenseGram(np.eye(4)), y)
 
 
-@pytest.mark.parametrize("loss", [Logistic(), SquaredHinge()])
+@pytest.mark.parametrize("loss", [Logistic(), SmoothSquaredHinge()])
 def test_labels_must_be_signs(loss):
     with pytest.raises(ValueError, match="labels -1 and 1 for this loss, got 0"):
         solve(loss, DenseGram(np.eye(4)), np.array([0, 1, 1, 0.0]))

@@ -8,7 +8,7 @@ References
 """
 
 from dataclasses import dataclass
-from functools import singledispatchmethod
+from functools import singledispatch, singledispatchmethod
 from typing import ClassVar
 
 import numpy as np
@@ -17,10 +17,24 @@ from scipy.special import log_softmax, softmax
 from foldless.contracts import LazyReading, Reading
 from foldless.criterion import Criterion
 from foldless.errors import Undefined
-from foldless.inference import Bend, differentiate, differentiate_blocks, third
+from foldless.inference import (
+    Bend,
+    differentiate,
+    differentiate_blocks,
+    refit_margins,
+    span_margins,
+    third,
+)
 from foldless.labels import are_labels, error_fraction
 from foldless.linalg import add_symmetric
-from foldless.machines import LSSVMSolution, SmoothSolution, SoftmaxSolution
+from foldless.machines import (
+    LSSVMSolution,
+    SmoothSolution,
+    SoftmaxSolution,
+    SquaredHingeSolution,
+    SupportSolutions,
+    SVMSolution,
+)
 
 
 @dataclass(frozen=True)
@@ -54,6 +68,10 @@ class LOO(Criterion):
     .. math::
         \Phi_{z,i} = N_i' g_i - \varphi_i^2 \langle T^{(3)}_i, (T_i g_i)(T_i a_i)' \rangle, \qquad
         \Phi_{V,i} = -\tfrac{\varphi_i}2 \bigl[ (N_i'g_i)(N_i'a_i)' + (N_i'a_i)(N_i'g_i)' \bigr].  \tag{5}
+
+    *Support vector machines*: the fraction of points misclassified when left out; by refits of the points that may
+    be (hinge), by the span, exact while the active set stays the same (squared hinge). With several columns a point
+    counts as an error when another class has the largest output left out. No derivative.
 
     Parameters
     ----------
@@ -119,6 +137,65 @@ class LOO(Criterion):
         parts = {"loo": value, "loo_mean": value / solution.v.sum(), "loo_error": error}
         return LazyReading(value, removal.derive, parts)
 
+    @read.register
+    def _(self, solution: SVMSolution) -> Reading:
+        rows = solution.support
+        if not solution.bias:  # s_i - alpha_i K_ii bounds the margin left out: most points need no refit
+            rows = np.flatnonzero(
+                (solution.alpha > 0) & (solution.s <= solution.alpha * solution.gram.diag())
+            )
+        return _error_rate(refit_margins(solution, rows) <= 0)
+
+    @read.register
+    def _(self, solution: SquaredHingeSolution) -> Reading:
+        return _error_rate(span_margins(solution) <= 0)
+
+    @read.register
+    def _(self, solution: SupportSolutions) -> Reading:
+        if len(solution.columns) == 1:
+            return self.read(solution.columns[0])
+        outputs = np.column_stack([loo_outputs(column) for column in solution.columns])
+        value = error_fraction(solution.Y, outputs)
+        return Reading(value, parts={"loo_error": value})
+
+
+def _error_rate(wrong):
+    value = float(np.mean(wrong))
+    return Reading(value, parts={"loo_error": value})
+
+
+@singledispatch
+def loo_outputs(solution):
+    """Outputs of the machines that did not see point i."""
+    raise TypeError(f"no leave-one-out outputs for {type(solution).__name__}.")
+
+
+@loo_outputs.register
+def _(solution: SVMSolution):
+    return solution.y * refit_margins(solution)
+
+
+@loo_outputs.register
+def _(solution: SquaredHingeSolution):
+    return solution.y * span_margins(solution)
+
+
+@loo_outputs.register
+def _(solution: LSSVMSolution):
+    return solution.loo_outputs
+
+
+@loo_outputs.register
+def _(solution: SmoothSolution):
+    """:math:`u_i` of eq. (1)."""
+    return solution.z - solution.share * solution.a * solution.V / solution.keep
+
+
+@loo_outputs.register
+def _(solution: SoftmaxSolution):
+    """Outputs (n, k); eq. (4)."""
+    return _SoftmaxRemoval(solution).u
+
 
 class _SoftmaxRemoval:
     """One Newton step without each point of a softmax machine; eq. (4)."""
@@ -143,16 +220,6 @@ class _SoftmaxRemoval:
         return differentiate_blocks(s, Ng - s.share[:, None] * third(s, moved), E)
 
 
-def softmax_loo_outputs(solution: SoftmaxSolution):
-    """Outputs (n, k) of the softmax machines that did not see the point; eq. (4)."""
-    return _SoftmaxRemoval(solution).u
-
-
 def _misses(T, u):
     """Tell which points another class reaches; a tie counts."""
     return np.max(np.where(T == 1, -np.inf, u), axis=1) >= np.sum(T * u, axis=1)
-
-
-def loo_outputs(solution: SmoothSolution):
-    """Outputs :math:`u_i` of the machines that did not see point i; eq. (1)."""
-    return solution.z - solution.share * solution.a * solution.V / solution.keep

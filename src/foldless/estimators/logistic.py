@@ -5,7 +5,7 @@ from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_sample_weight
 
-from foldless.criteria import loo_outputs, softmax_loo_outputs
+from foldless.criteria import loo_outputs
 from foldless.losses import Logistic
 from foldless.machines import SmoothMachine, SoftmaxMachine, SoftmaxSolution
 from foldless.shell import ClassifierShell, regularisation
@@ -180,8 +180,8 @@ class KernelLogisticRegression(ClassifierMixin, ClassifierShell):
 
 def left_out(solution):
     """Return the approximate leave-one-out outputs (n, k)."""
-    if isinstance(solution, SoftmaxSolution):
-        return softmax_loo_outputs(solution)
+    if isinstance(solution, SoftmaxSolution):  # all classes in one
+        return loo_outputs(solution)
     return np.column_stack([loo_outputs(column) for column in solution.columns])
 
 

@@ -6,8 +6,8 @@ from foldless.errors import Undefined
 from foldless.targets import check_signs
 
 
-class SquaredHinge:
-    """The loss of a support vector machine with squared slacks.
+class SmoothSquaredHinge:
+    """The loss of a support vector machine with squared slacks, for the Newton machine.
 
     The curvature is 1 for support vectors and 0 for the others, so that leave-one-out by one Newton step is exact as
     long as the others stay support vectors: the span rule.

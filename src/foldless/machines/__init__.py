@@ -3,9 +3,18 @@
 from foldless.machines.lssvm import LSSVM, LSSVMSolution
 from foldless.machines.smooth import SmoothMachine, SmoothSolution, SmoothSolutions
 from foldless.machines.softmax import SoftmaxMachine, SoftmaxSolution
+from foldless.machines.svm import (
+    HingeSVM,
+    SquaredHingeSolution,
+    SquaredHingeSVM,
+    SupportSolutions,
+    SVMSolution,
+    path,
+)
 from foldless.machines.untrained import Untrained, UntrainedSolution
 
 __all__ = [
+    "HingeSVM",
     "LSSVM",
     "LSSVMSolution",
     "SmoothMachine",
@@ -13,6 +22,11 @@ __all__ = [
     "SmoothSolutions",
     "SoftmaxMachine",
     "SoftmaxSolution",
+    "SquaredHingeSolution",
+    "SquaredHingeSVM",
+    "SupportSolutions",
+    "SVMSolution",
     "Untrained",
     "UntrainedSolution",
+    "path",
 ]
