@@ -60,6 +60,10 @@ class LOO(Criterion):
 
     The fraction of leave-one-out errors is among the parts; it has no derivative.
 
+    *Support vector machines*: the fraction of points misclassified when left out; by refits of the points that may
+    be (hinge), by the span, exact while the active set stays the same (squared hinge). With several columns a point
+    counts as an error when another class has the largest output left out. No derivative.
+
     *Softmax machines*: (1) with blocks, one Newton step without the point,
 
     .. math:: u_i = z_i - T_i \varphi_i a_i, \qquad T_i = N_i V_{ii}, \qquad
@@ -68,10 +72,6 @@ class LOO(Criterion):
     .. math::
         \Phi_{z,i} = N_i' g_i - \varphi_i^2 \langle T^{(3)}_i, (T_i g_i)(T_i a_i)' \rangle, \qquad
         \Phi_{V,i} = -\tfrac{\varphi_i}2 \bigl[ (N_i'g_i)(N_i'a_i)' + (N_i'a_i)(N_i'g_i)' \bigr].  \tag{5}
-
-    *Support vector machines*: the fraction of points misclassified when left out; by refits of the points that may
-    be (hinge), by the span, exact while the active set stays the same (squared hinge). With several columns a point
-    counts as an error when another class has the largest output left out. No derivative.
 
     Parameters
     ----------
@@ -115,12 +115,15 @@ class LOO(Criterion):
         if np.min(keep) <= solution.gram.n * np.finfo(float).eps:
             raise Undefined("leave-one-out does not exist: a point fixes its own output. Lower C.")
         r = solution.loo_residuals
-        size = copies.sum() * r.shape[1]
-        value = float(copies @ np.sum(r**2, axis=1) / size)
+        count = copies * solution.costs
+        size = count.sum() * r.shape[1]
+        value = float(count @ np.sum(r**2, axis=1) / size)
 
         def derive():
-            bend = factor.congruence(2 / size * w * np.sum(r**2, axis=1) / keep)  # A E A = H'(W E W)H
-            pull = (copies / (w * keep))[:, None] * r
+            bend = factor.congruence(
+                2 / size * solution.costs * w * np.sum(r**2, axis=1) / keep
+            )  # A E A = H'(WEW)H
+            pull = (count / (w * keep))[:, None] * r
             adjoint = add_symmetric(bend, -2 / size * factor.solve(pull), solution.alpha)  # eq. (3)
             return adjoint, np.array([solution.gram.inner(adjoint)])
 
@@ -130,14 +133,6 @@ class LOO(Criterion):
         return LazyReading(value, derive, parts)
 
     @read.register
-    def _(self, solution: SoftmaxSolution) -> Reading:
-        removal = _SoftmaxRemoval(solution)
-        value = float(-solution.v @ np.sum(solution.T * log_softmax(removal.u, axis=1), axis=1))
-        error = float(solution.v @ _misses(solution.T, removal.u) / solution.v.sum())
-        parts = {"loo": value, "loo_mean": value / solution.v.sum(), "loo_error": error}
-        return LazyReading(value, removal.derive, parts)
-
-    @read.register
     def _(self, solution: SVMSolution) -> Reading:
         rows = solution.support
         if not solution.bias:  # s_i - alpha_i K_ii bounds the margin left out: most points need no refit
@@ -145,6 +140,14 @@ class LOO(Criterion):
                 (solution.alpha > 0) & (solution.s <= solution.alpha * solution.gram.diag())
             )
         return _error_rate(refit_margins(solution, rows) <= 0)
+
+    @read.register
+    def _(self, solution: SoftmaxSolution) -> Reading:
+        removal = _SoftmaxRemoval(solution)
+        value = float(-solution.v @ np.sum(solution.T * log_softmax(removal.u, axis=1), axis=1))
+        error = float(solution.v @ _misses(solution.T, removal.u) / solution.v.sum())
+        parts = {"loo": value, "loo_mean": value / solution.v.sum(), "loo_error": error}
+        return LazyReading(value, removal.derive, parts)
 
     @read.register
     def _(self, solution: SquaredHingeSolution) -> Reading:

@@ -180,7 +180,7 @@ class KernelLogisticRegression(ClassifierMixin, ClassifierShell):
 
 def left_out(solution):
     """Return the approximate leave-one-out outputs (n, k)."""
-    if isinstance(solution, SoftmaxSolution):  # all classes in one
+    if isinstance(solution, SoftmaxSolution):
         return loo_outputs(solution)
     return np.column_stack([loo_outputs(column) for column in solution.columns])
 

@@ -4,7 +4,7 @@ A loss has ``check(y)`` (raise on wrong targets), ``value(y, z)``, ``derivatives
 output z), ``start(y, weights)`` (the output of a machine that knows only the bias) and ``labels`` (whether targets are
 -1 and 1).
 
-The hinge losses of support vector machines are not smooth and have a protocol of their own: ``value(s)``, ``pull(s)``,
+The hinge losses are functions of the margin and have a protocol of their own: ``value(s)``, ``pull(s)``,
 ``log_kappa(C)``.
 """
 

@@ -7,7 +7,7 @@ from foldless.targets import check_signs
 
 
 class SmoothSquaredHinge:
-    """The loss of a support vector machine with squared slacks, for the Newton machine.
+    """The loss of a support vector machine with squared slacks.
 
     The curvature is 1 for support vectors and 0 for the others, so that leave-one-out by one Newton step is exact as
     long as the others stay support vectors: the span rule.
