@@ -1,5 +1,6 @@
 """Estimators: scikit-learn shells over ``select``."""
 
 from foldless.estimators.logistic import KernelLogisticRegression
+from foldless.estimators.search import KernelSearch
 
-__all__ = ["KernelLogisticRegression"]
+__all__ = ["KernelLogisticRegression", "KernelSearch"]
