@@ -37,7 +37,7 @@ def fitted(ripley):
     return KernelSearch(make_pipeline(StandardScaler(), SVC())).fit(*ripley)
 
 
-@parametrize_with_checks([KernelSearch(SVC()), KernelSearch(KernelLogisticRegression())])
+@parametrize_with_checks([KernelSearch(SVC(), {"C": [1.0, 10.0]}), KernelSearch(KernelLogisticRegression())])
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
