@@ -9,7 +9,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "foldless"
 
 BELOW_GRAMS = {"contracts", "errors", "linalg", "verbs", "kernels"}
-BELOW_MACHINES = BELOW_GRAMS | {"labels", "losses", "grams", "boxqp"}
+BELOW_MACHINES = BELOW_GRAMS | {"labels", "targets", "losses", "grams", "boxqp"}
 BELOW_CRITERIA = BELOW_MACHINES | {"machines", "inference", "criterion", "folds"}
 WALKING = {"jobs", "starts", "lattice", "simplex"}
 BELOW_SELECTION = (
@@ -28,10 +28,12 @@ MAY_IMPORT = {
     "checkpoint": {"contracts", "errors"},
     "walk": {"contracts", "errors", "checkpoint", "jobs"},
     "starts": {"contracts"},
+    "space": {"contracts", "errors"},
     "lattice": {"contracts", "errors"},
     "simplex": {"contracts", "walk"},
     "criterion": {"contracts", "errors"},
-    "losses": {"errors"},
+    "targets": set(),
+    "losses": {"errors", "targets"},
     "folds": set(),
     "kernels": BELOW_GRAMS - {"kernels"},
     "named": BELOW_GRAMS,
@@ -49,6 +51,7 @@ MAY_IMPORT = {
     "progress": set(),
     "shell": BELOW_ESTIMATORS,
     "datasets": {"errors"},
+    "measures": {"errors"},
     "sheet": {"errors"},
     "formats": {"errors", "sheet"},
     "encoding": {"errors", "sheet"},

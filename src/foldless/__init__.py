@@ -2,13 +2,14 @@
 
 from foldless import criteria, datasets, kernels, machines, searches
 from foldless.choose import select_kernel
-from foldless.estimators import KernelLogisticRegression, KernelSearch
+from foldless.estimators import KernelLogisticRegression, KernelPoissonRegressor, KernelSearch
 from foldless.mixture import combine_kernels
 
 __version__ = "0.1.0"
 
 __all__ = [
     "KernelLogisticRegression",
+    "KernelPoissonRegressor",
     "KernelSearch",
     "combine_kernels",
     "criteria",

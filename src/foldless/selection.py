@@ -176,6 +176,7 @@ def select(
     kernels = [as_kernel(candidate, X) for candidate in candidates]
     several = len(kernels) > 1
     criterion = as_criterion(criterion)
+    criterion.check_choice(kernels)
     retune = tune_machine and criterion.blind
     if time_budget is not None:
         time_budget *= _at_a_time(n_jobs, len(kernels)) / len(kernels)
@@ -423,6 +424,7 @@ class Plan:
                 break
             starts = [step.theta for step in outcome.optima]
         self.tell(outcome.stop, len(outcome.trace))
+        self.tell_edge(outcome, self.box(kernel, scale))
         if self.ends_finer(gap):
             problem = replace(problem, representation=last_representation(self.X, rng))
         chosen = self.finish(replace(problem, machine=self.machine), outcome, solution)
@@ -534,6 +536,15 @@ class Plan:
         if stop in CUT_SHORT:
             after = f" after {count} evaluations" if count else ""
             warnings.warn(SearchWarning(f"{self.search.name} ended{after}. {stop.value}"), stacklevel=2)
+
+    def tell_edge(self, outcome, box):
+        """Warn where a criterion that must not be minimised over everything ends at a bound of the regularisation."""
+        if self.criterion.tunes_kernel or not self.tune_machine:
+            return
+        last, low, high = outcome.best.theta[-1], box.low[-1], box.high[-1]
+        if min(last - low, high - last) < 1e-3 * (high - low):
+            message = f"{self.criterion.name} is lowest at the edge of the range of the regularisation: "
+            warnings.warn(CriterionWarning(message + f"{self.criterion.why_not}."), stacklevel=2)
 
 
 def representation_gap(kernel, X, solution):
