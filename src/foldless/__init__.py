@@ -1,7 +1,8 @@
 """Tune kernel machines without cross-validation folds."""
 
-from foldless import criteria, datasets, kernels, machines, searches
+from foldless import criteria, datasets, kernels, machines, measures, searches
 from foldless.choose import select_kernel
+from foldless.compare import compare
 from foldless.estimators import KernelLogisticRegression, KernelPoissonRegressor, KernelSearch
 from foldless.mixture import combine_kernels
 
@@ -12,10 +13,12 @@ __all__ = [
     "KernelPoissonRegressor",
     "KernelSearch",
     "combine_kernels",
+    "compare",
     "criteria",
     "datasets",
     "kernels",
     "machines",
+    "measures",
     "searches",
     "select_kernel",
 ]
