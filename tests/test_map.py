@@ -15,8 +15,9 @@ WALKING = {"jobs", "starts", "lattice", "simplex"}
 BELOW_SELECTION = (
     BELOW_CRITERIA | WALKING | {"criteria", "named", "representation", "walk", "searches", "objective"}
 )
-BELOW_ESTIMATORS = BELOW_SELECTION | {"selection", "progress", "datasets"}
+BELOW_ESTIMATORS = BELOW_SELECTION | {"calibration", "selection", "progress", "datasets"}
 FILES = {"sheet", "formats", "encoding"}
+SHELLS = {"catalogue", "data", "demo", "extras", "model_file", "report", "study"}
 
 MAY_IMPORT = {
     "contracts": set(),
@@ -48,6 +49,7 @@ MAY_IMPORT = {
     "selection": BELOW_SELECTION,
     "choose": BELOW_SELECTION | {"selection"},
     "mixture": BELOW_SELECTION | {"selection"},
+    "calibration": {"labels"},
     "progress": set(),
     "shell": BELOW_ESTIMATORS,
     "datasets": {"errors"},
@@ -63,8 +65,15 @@ MAY_IMPORT = {
     "estimators": BELOW_ESTIMATORS | {"shell", "space", "attempts", "ensemble"},
     "compare": BELOW_ESTIMATORS | {"estimators"},
     "reproduce": BELOW_ESTIMATORS | {"choose", "mixture", "estimators"},
-    "report": {"contracts", "errors", "selection", "estimators"},
-    "cli": BELOW_ESTIMATORS | FILES | {"shell", "data", "estimators", "report"},
+    "extras": {"errors"},
+    "landscape": BELOW_SELECTION | {"selection"},
+    "catalogue": {"errors", "estimators"},
+    "study": {"catalogue", "data", "errors", "shell"},
+    "model_file": {"catalogue", "data", "errors", "extras", "kernels"},
+    "demo": {"data", "encoding", "study"},
+    "report": {"contracts", "errors", "extras", "catalogue", "landscape"},
+    "commands": BELOW_ESTIMATORS | SHELLS | {"reproduce"},
+    "cli": {"errors", "report", "commands"},
 }
 # foldless itself gathers the public names; `python -m foldless` is the command line.
 ANYTHING = {"__init__", "__main__"}

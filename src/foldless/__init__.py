@@ -3,12 +3,18 @@
 from foldless import criteria, datasets, kernels, machines, measures, searches
 from foldless.choose import select_kernel
 from foldless.compare import compare
-from foldless.estimators import KernelLogisticRegression, KernelPoissonRegressor, KernelSearch
+from foldless.estimators import (
+    KernelLogisticRegression,
+    KernelLSSVC,
+    KernelPoissonRegressor,
+    KernelSearch,
+)
 from foldless.mixture import combine_kernels
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "KernelLSSVC",
     "KernelLogisticRegression",
     "KernelPoissonRegressor",
     "KernelSearch",

@@ -333,7 +333,7 @@ class Comparison:
         ax.errorbar(ranks[0], -0.8, xerr=[[0], [self.critical_difference]], color="k", capsize=3)
         ax.set_yticks(rows, [self.rows[i].name for i in order])
         ax.set_ylim(len(order) - 0.5, -1.3)
-        ax.set_xlabel("mean rank; black: the critical difference, grey: rows that do not differ")
+        ax.set_xlabel("mean rank (black: critical difference)")
         return ax
 
 
