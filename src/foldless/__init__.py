@@ -2,7 +2,13 @@
 
 from foldless import criteria, datasets, kernels, machines, measures, searches
 from foldless.choose import select_kernel
-from foldless.estimators import KernelLogisticRegression, KernelLSSVC, KernelPoissonRegressor
+from foldless.compare import compare
+from foldless.estimators import (
+    KernelLogisticRegression,
+    KernelLSSVC,
+    KernelPoissonRegressor,
+    KernelSearch,
+)
 from foldless.mixture import combine_kernels
 
 __version__ = "0.1.0"
@@ -11,7 +17,9 @@ __all__ = [
     "KernelLSSVC",
     "KernelLogisticRegression",
     "KernelPoissonRegressor",
+    "KernelSearch",
     "combine_kernels",
+    "compare",
     "criteria",
     "datasets",
     "kernels",

@@ -22,7 +22,7 @@ from joblib import hash as joblib_hash
 from sklearn.gaussian_process.kernels import CompoundKernel, ConstantKernel, Kernel
 
 from foldless import criteria, searches
-from foldless.contracts import Box, Outcome, Stop
+from foldless.contracts import Box, Outcome, Step, Stop
 from foldless.criterion import Criterion
 from foldless.errors import (
     CriterionWarning,
@@ -97,6 +97,8 @@ class Selection:
         e / n of eq. (1) at the final fit: 0 for a whole matrix.
     problem : Problem
         What was evaluated last: ``problem.solve(theta)`` fits at any other point, such as ``outcome.optima``.
+    fine : tuple of Step
+        The steps that were taken on the last representation: their values can be compared.
     trials : tuple of Trial
         Every candidate kernel in the order given, the chosen one among them.
     """
@@ -110,6 +112,7 @@ class Selection:
     outcome: Outcome
     gap: float
     problem: Problem
+    fine: tuple[Step, ...] = ()
     trials: tuple[Trial, ...] = ()
 
 
@@ -410,10 +413,12 @@ class Plan:
         """Search on each representation in turn until the approximation no longer matters, then fit."""
         deadline = self.deadline()
         scale, chapter = self.scale(kernel), self.chapter(kernel, number)
-        outcome, starts, rng = None, self.starts(kernel, scale), np.random.default_rng(self.seed)
+        outcome, fine, starts = None, (), self.starts(kernel, scale)
+        rng = np.random.default_rng(self.seed)
         for stage, representation in enumerate(stages(kernel, self.X, self.gram, self.n_components, rng)):
             problem = Problem(kernel, self.rough, self.criterion, representation, self.Y, self.tune_machine)
             after = self.walk(problem, scale, starts, outcome, deadline, f"{chapter}.{stage}")
+            fine = after.trace or fine
             outcome = self.join(outcome, after)
             solution = problem.solve(outcome.best.theta)[2]
             gap = representation_gap(problem.at(outcome.best.theta)[0], self.X, solution)
@@ -424,7 +429,8 @@ class Plan:
         self.tell_edge(outcome, self.box(kernel, scale))
         if self.ends_finer(gap):
             problem = replace(problem, representation=last_representation(self.X, rng))
-        return self.finish(replace(problem, machine=self.machine), outcome, solution)
+        chosen = self.finish(replace(problem, machine=self.machine), outcome, solution)
+        return replace(chosen, fine=fine)
 
     def deadline(self):
         """When to end, by the clock of ``time.perf_counter``; ``None`` is never."""
