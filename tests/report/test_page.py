@@ -145,6 +145,24 @@ def test_figures_count_every_row_once(three_classes):
     assert sum(case[0] for case in cases) == 3 * len(y)  # one versus rest
 
 
+def test_counts_get_the_figures_of_a_regression(rng):
+    X = rng.uniform(-2, 2, size=(80, 1))
+    study = study_of(
+        X, rng.poisson(np.exp(1 + np.sin(2 * X[:, 0]))).astype(float), "regression", machine="poisson"
+    )
+    figure = {panel.name: panel.figure for panel in panels(study)}
+    assert list(figure) == ["surface", "trace", "predicted", "residuals"]
+    go.Figure(figure["predicted"])
+    assert min(figure["predicted"]["data"][1]["x"]) > 0  # rates, not their logarithms
+    assert sum(figure["residuals"]["data"][0]["y"]) == 80
+    assert study.loo_error == pytest.approx(
+        np.sqrt(np.mean((study.y - np.exp(study.estimator.loo_decision_)) ** 2))
+    )
+    texts = " ".join(Elements(page(study)).texts)
+    assert "alpha" in texts
+    assert "RMSE" in texts
+
+
 def test_the_relevance_is_one_over_the_length_scale(hostile):
     figure = next(panel.figure for panel in panels(hostile) if panel.name == "relevance")
     lengths = hostile.estimator.kernel_.length_scale
