@@ -15,7 +15,7 @@ WALKING = {"jobs", "starts", "lattice", "simplex"}
 BELOW_SELECTION = (
     BELOW_CRITERIA | WALKING | {"criteria", "named", "representation", "walk", "searches", "objective"}
 )
-BELOW_ESTIMATORS = BELOW_SELECTION | {"selection", "progress", "datasets"}
+BELOW_ESTIMATORS = BELOW_SELECTION | {"calibration", "selection", "progress", "datasets"}
 FILES = {"sheet", "formats", "encoding"}
 SHELLS = {"catalogue", "data", "demo", "extras", "model_file", "report", "study"}
 
@@ -49,6 +49,7 @@ MAY_IMPORT = {
     "selection": BELOW_SELECTION,
     "choose": BELOW_SELECTION | {"selection"},
     "mixture": BELOW_SELECTION | {"selection"},
+    "calibration": {"labels"},
     "progress": set(),
     "shell": BELOW_ESTIMATORS,
     "datasets": {"errors"},

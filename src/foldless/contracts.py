@@ -123,8 +123,8 @@ class Gram(Protocol):
     def spectrum(self) -> tuple[Matrix, Vector]:
         """Return ``U`` (n, r) with orthonormal columns and ``mu`` (r,) decreasing, ``K = U diag(mu) U'``."""
 
-    def weighted_spectrum(self, v: Vector, bias: bool = False) -> tuple[Matrix, Vector]:
-        """Return the pairs of ``D K D``, ``D = diag(sqrt(v))``, with a bias those orthogonal to ``D1``."""
+    def weighted_spectrum(self, v: Vector, bias: bool = False) -> Any:
+        """Return the eigenpairs of ``D K D``, ``D = diag(sqrt(v))``, with a bias those orthogonal to ``D1``."""
 
     def norm(self) -> float:
         """Return the Frobenius norm."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import lapack
@@ -13,6 +14,19 @@ from foldless.errors import NotPositiveDefinite
 def symmetric(A):
     """Return the symmetric part of ``A``."""
     return (A + A.T) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class Eigenpairs:
+    """Orthonormal vectors ``Q`` (n, r) with their eigenvalues ``nu`` (r,)."""
+
+    Q: np.ndarray
+    nu: np.ndarray
+
+    @cached_property
+    def squares(self):
+        """``Q**2``: diagonals of functions of the matrix are products with it."""
+        return self.Q**2
 
 
 def mirror(L):

@@ -51,6 +51,7 @@ NEGLIGIBLE = 0.03  # e / n of eq. (1) below which more landmarks change nothing 
 MEMORY = 1.5e8  # numbers in a low-rank factor
 WORK, LAST_WORK = 5e9, 3e10  # n m^2 of one look, and of the last fit
 REGULARISATION = (1e-5, 1e7)  # of C times the mean diagonal of K
+PATH = 15  # regularisation values looked at on one Gram before the descent: there may be several minima
 CUT_SHORT = (Stop.BUDGET, Stop.TIME, Stop.INTERRUPTED)
 WIDTHS, STRENGTHS = (
     (-2.0, -1.0, 0.0, 1.0, 2.0),
@@ -259,7 +260,8 @@ def regularise(machine, gram, Y, **options):
     plan = Plan(X=None, Y=Y, machine=machine, criterion=by, search=as_search("lbfgs"), **options)
     problem = Problem(nothing, machine, by, Held(gram), Y)
     scale = float(np.mean(gram.diag()))
-    outcome = plan.walk(problem, scale, plan.starts(nothing, scale), None, plan.deadline(), 0)
+    starts = plan.of_strength(scale, np.linspace(*np.log(REGULARISATION), PATH)).reshape(-1, 1)
+    outcome = plan.walk(problem, scale, list(starts), None, plan.deadline(), 0)
     return problem.at(outcome.best.theta)[1], outcome
 
 
@@ -519,7 +521,7 @@ class Plan:
         """The search as it is, rough on the first landmarks, polishing after them."""
         if before is not None:
             return self.search.polish
-        return self.search if isinstance(problem.representation, Dense) else self.search.rough
+        return self.search.rough if isinstance(problem.representation, Nystrom) else self.search
 
     def join(self, before, after):
         """Return the outcome of both; the best and the optima are those of the finer representation."""

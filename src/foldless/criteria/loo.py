@@ -115,12 +115,15 @@ class LOO(Criterion):
         if np.min(keep) <= solution.gram.n * np.finfo(float).eps:
             raise Undefined("leave-one-out does not exist: a point fixes its own output. Lower C.")
         r = solution.loo_residuals
-        size = copies.sum() * r.shape[1]
-        value = float(copies @ np.sum(r**2, axis=1) / size)
+        count = copies * solution.costs
+        size = count.sum() * r.shape[1]
+        value = float(count @ np.sum(r**2, axis=1) / size)
 
         def derive():
-            bend = factor.congruence(2 / size * w * np.sum(r**2, axis=1) / keep)  # A E A = H'(W E W)H
-            pull = (copies / (w * keep))[:, None] * r
+            bend = factor.congruence(
+                2 / size * solution.costs * w * np.sum(r**2, axis=1) / keep
+            )  # A E A = H'(WEW)H
+            pull = (count / (w * keep))[:, None] * r
             adjoint = add_symmetric(bend, -2 / size * factor.solve(pull), solution.alpha)  # eq. (3)
             return adjoint, np.array([solution.gram.inner(adjoint)])
 

@@ -23,7 +23,7 @@ from scipy.linalg import blas, lapack
 
 from foldless.contracts import Matrix, Vector
 from foldless.errors import NotPositiveDefinite
-from foldless.linalg import centre, cholesky, inverse_lower, mirror, solve_lower, symmetric
+from foldless.linalg import Eigenpairs, centre, cholesky, inverse_lower, mirror, solve_lower, symmetric
 
 LIGHT = 1e-4  # leverage below which eq. (2) loses more than four digits
 INDEFINITE = 1e-8  # eigenvalues below minus this, relative to the largest, are no rounding
@@ -137,7 +137,7 @@ class DenseGram:
             raise NotPositiveDefinite(
                 "the Gram matrix", nu[int(bias)], "Use a positive semi-definite kernel."
             )
-        return V[:, int(bias) :][:, ::-1], np.maximum(nu[int(bias) :][::-1], 0)
+        return Eigenpairs(V[:, int(bias) :][:, ::-1], np.maximum(nu[int(bias) :][::-1], 0))
 
     def inner(self, adjoint):
         """Return ``<adjoint, K>``: the derivative in the logarithm of a common factor of ``K``."""

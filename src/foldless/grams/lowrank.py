@@ -24,7 +24,7 @@ import numpy as np
 from scipy.linalg import blas
 
 from foldless.contracts import Matrix, Vector
-from foldless.linalg import Operator, cholesky, inverse_lower, solve_lower, symmetric_operator
+from foldless.linalg import Eigenpairs, Operator, cholesky, inverse_lower, solve_lower, symmetric_operator
 
 STRIP = 1000  # rows of K formed at a time where every entry must be seen
 
@@ -129,7 +129,7 @@ class LowRankGram:
             F -= np.multiply.outer(u, u @ F)
         V, sigma, _ = np.linalg.svd(F, full_matrices=False)
         kept = sigma > self.n * np.finfo(float).eps * np.max(sigma, initial=0)  # a null vector may lean on u
-        return V[:, kept], sigma[kept] ** 2
+        return Eigenpairs(V[:, kept], sigma[kept] ** 2)
 
     def inner(self, adjoint):
         """Return ``<adjoint, K>``: the derivative in the logarithm of a common factor of ``K``."""
