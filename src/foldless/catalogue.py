@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from foldless.errors import UnknownName
-from foldless.estimators import KernelLogisticRegression, KernelPoissonRegressor
+from foldless.estimators import KernelLogisticRegression, KernelLSSVC, KernelPoissonRegressor
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,7 @@ class Entry:
 
 MACHINES = {
     "logistic": Entry(KernelLogisticRegression, "classification", "kernel logistic regression"),
+    "lssvc": Entry(KernelLSSVC, "classification", "least-squares support vector machine"),
     "poisson": Entry(KernelPoissonRegressor, "regression", "kernel Poisson regression", np.exp),
 }
 USUAL = {"classification": "logistic", "regression": "ridge"}

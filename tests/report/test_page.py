@@ -9,11 +9,13 @@ import plotly.graph_objects as go
 import pytest
 from hostile import LABELS, NAMES, hostile_study
 
+from foldless.catalogue import MACHINES
 from foldless.data import Table
 from foldless.encoding import Code, Encoder
 from foldless.report.combine import page, panels
 from foldless.report.figures import inert
 from foldless.report.page import embedded
+from foldless.report.text import plain
 from foldless.study import Request, conduct
 
 
@@ -174,3 +176,13 @@ def test_the_page_tells_the_command_and_versions(hostile_page):
     texts = " ".join(Elements(hostile_page).texts)
     assert "</code><script>alert(7)" in texts
     assert "scikit-learn" in texts
+
+
+@pytest.mark.parametrize(
+    "machine", [name for name, entry in MACHINES.items() if entry.task == "classification"]
+)
+def test_every_classifier_of_the_catalogue_can_be_reported(machine, three_classes):
+    study = study_of(*three_classes, machine=machine)
+    texts = " ".join(Elements(page(study)).texts)
+    assert MACHINES[machine].title in texts
+    json.dumps(plain(study), allow_nan=False)
