@@ -21,6 +21,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
+from types import FunctionType
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -88,6 +90,12 @@ class Gram(Protocol):
     def spectrum(self) -> tuple[Matrix, Vector]:
         """Return ``U`` (n, r) with orthonormal columns and ``mu`` (r,) decreasing, ``K = U diag(mu) U'``."""
 
+    def spectrum_beside(self, free: Matrix, s: Vector | None = None) -> tuple[Matrix, Vector]:
+        """Return the same for ``S K S`` restricted to the complement of orthonormal directions ``free`` (n, p)."""
+
+    def image_beside(self, free: Matrix, s: Vector, B: Matrix | None = None) -> tuple[Matrix, Vector]:
+        """Return left singular vectors of ``S K B`` on that complement and the squared singular values."""
+
 
 class Solution(Protocol):
     """What a machine's ``solve`` returned. It owns its factor; what several criteria need is cached on it."""
@@ -129,6 +137,19 @@ class Reading:
     adjoint: Any = None  # dvalue/dK, symmetric, total: through the solution
     slope: Vector | None = None  # dvalue/dtheta of the machine
     parts: Mapping[str, float] = field(default_factory=dict)  # named quantities read on the way
+
+
+class LazyReading(Reading):
+    """A reading whose adjoint is a function, called when somebody asks: a path of ridge parameters never does."""
+
+    def __init__(self, value, adjoint, slope=None, parts=None):
+        name = "_compute" if isinstance(adjoint, FunctionType) else "adjoint"
+        self.__dict__.update({"value": value, "slope": slope, "parts": parts or {}, name: adjoint})
+
+    @cached_property
+    def adjoint(self):
+        """dvalue/dK, computed once."""
+        return self._compute()
 
 
 @dataclass(frozen=True)

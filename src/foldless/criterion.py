@@ -21,6 +21,8 @@ class Criterion:
     """
 
     name: ClassVar[str] = ""
+    tunes_kernel: ClassVar[bool] = True  # False: its values on two kernels are not comparable
+    why_not: ClassVar[str] = ""  # the reason, and the alternatives, when they are not
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -33,6 +35,18 @@ class Criterion:
         if columns is not None and type(solution) not in self.readable():
             return mean_reading([self(column) for column in columns])
         return self.read(solution)
+
+    def prepared(self, machine, grams, Y):
+        """Return the criterion with whatever it estimates once (a noise variance) fixed; by default itself.
+
+        Parameters
+        ----------
+        machine : Machine
+        grams : sequence of Gram
+            One per candidate kernel, or the one at the start of a search.
+        Y : array of shape (n, k)
+        """
+        return self
 
     @singledispatchmethod
     def read(self, solution) -> Reading:

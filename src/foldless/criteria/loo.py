@@ -11,10 +11,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.contracts import Reading
+from foldless.contracts import LazyReading, Reading
 from foldless.criterion import Criterion
 from foldless.inference import Bend, differentiate
-from foldless.machines import SmoothSolution
+from foldless.machines import LinearSolution, SmoothSolution
+from foldless.smoother import Sensitivity
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,15 @@ class LOO(Criterion):
     With :math:`k_i = 1 - w_i V_{ii}`, :math:`g_i = v_i \ell'(y_i, u_i)` and :math:`e_i = -g_i a_i / k_i^2`,
 
     .. math:: \Phi_z = g / k + w' \circ e \circ V_{ii}^2, \qquad \Phi_V = \operatorname{diag}(e).  \tag{2}
+
+    *Linear smoothers* (ridge, subset; weights :math:`v`, mean over outputs): exact,
+
+    .. math:: \sum_i v_i r_i^2 \Big/ \sum_i v_i, \qquad \sqrt{v_i}\, r_i = \rho_i / R_{ii},  \tag{3}
+
+    for the penalty K the residual of retraining without point i; for other penalties and for subsets the basis
+    function of point i is kept. With whitened :math:`r` and :math:`w_i = r_i / R_{ii}` the sensitivity is
+
+    .. math:: M = \bigl[ -(w y' + y w') + 2 \operatorname{diag}(r_i^2 / R_{ii}) \bigr] \Big/ \sum_i v_i.  \tag{4}
 
     Parameters
     ----------
@@ -59,6 +69,19 @@ class LOO(Criterion):
         value = float(v @ loss.value(y, u))
         adjoint, slope = differentiate(solution, g / k + solution.dw * e * V**2, Bend(e), self.mode == "frozen")
         return Reading(value, adjoint, slope, {"loo": value, "loo_mean": value / v.sum()})
+
+    @read.register
+    def _(self, solution: LinearSolution) -> Reading:
+        keep, r, size = solution.keep, solution.left, solution.mass * solution.Y.shape[1]
+        value = solution.press()
+        nu, d = solution.smoother.residual_slope(solution.targets), solution.smoother.diag_slope()
+        slope = 2 * float(((r * nu).sum(1) / keep - (r**2).sum(1) * d / keep).sum()) / size
+
+        def adjoint():
+            diag = 2 * (r**2).sum(1) / keep / size
+            return solution.adjoint(Sensitivity(diag, P=-r / keep[:, None] / size, Q=solution.targets.Y))  # eq. (4)
+
+        return LazyReading(value, adjoint, solution.along(slope), {"loo_mean": value, "df": solution.df})
 
 
 def loo_outputs(solution: SmoothSolution):

@@ -10,13 +10,14 @@ Everything comes from one Cholesky factorisation :math:`B = I + S K S = L L'`. A
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
-from scipy.linalg import blas
+from scipy.linalg import blas, lapack, svd
 
 from foldless.contracts import Matrix, Vector
 from foldless.errors import NotPositiveDefinite
-from foldless.linalg import centre, cholesky, inverse_lower, solve_lower
+from foldless.linalg import Complement, centre, cholesky, inverse_lower, solve_lower, symmetric
 
 INDEFINITE = 1e-8  # eigenvalues below minus this, relative to the largest, are no rounding
 
@@ -31,6 +32,12 @@ class DenseGram:
     """
 
     K: Matrix
+    dense: ClassVar[bool] = True  # adjoints are arrays
+
+    @cached_property
+    def memo(self):
+        """What was computed from this Gram and may be asked for again, by key."""
+        return {}
 
     @property
     def n(self):
@@ -78,18 +85,37 @@ class DenseGram:
 
     @cached_property
     def _spectrum(self):
-        mu, U = np.linalg.eigh(self.K)
-        if mu[0] < -INDEFINITE * max(abs(mu[-1]), np.finfo(float).tiny):
-            raise NotPositiveDefinite("the Gram matrix", mu[0], "Use a positive semi-definite kernel.")
-        return U[:, ::-1], np.maximum(mu[::-1], 0)
+        return _eigenpairs(self.K)
 
     def spectrum(self):
         """Return eigenvectors and eigenvalues, decreasing; rounding below zero is cut off."""
         return self._spectrum
 
+    def spectrum_beside(self, free, s=None):
+        """Return the n - p eigenpairs of ``S K S`` on the complement of p orthonormal directions ``free``."""
+        K = self.K if s is None else self.K * np.multiply.outer(s, s)
+        N = Complement(free)
+        V, mu = _eigenpairs(symmetric(N.down(N.down(K).T)))
+        return N.up(V), mu
+
+    def image_beside(self, free, s, B=None):
+        """Return n - p left singular vectors of ``(I - free free') S K B`` and the squared singular values."""
+        N = Complement(free)
+        KB = self.K if B is None else self.K @ B
+        V, t, _ = svd(N.down(s[:, None] * KB), full_matrices=KB.shape[1] < self.n - N.p, check_finite=False)
+        t = np.r_[t, np.zeros(V.shape[1] - len(t))]
+        return N.up(V), t**2
+
     def inner(self, adjoint):
         """Return ``<adjoint, K>``: the derivative in the logarithm of a common factor of ``K``."""
         return float(np.vdot(adjoint, self.K))
+
+
+def _eigenpairs(K):
+    mu, U = np.linalg.eigh(K)
+    if mu[0] < -INDEFINITE * max(abs(mu[-1]), np.finfo(float).tiny):
+        raise NotPositiveDefinite("the Gram matrix", mu[0], "Use a positive semi-definite kernel.")
+    return U[:, ::-1], np.maximum(mu[::-1], 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,6 +199,12 @@ class DenseFactor:
     def trace_inverse(self):
         """Return the trace of ``A``."""
         return float(self.w @ self.inverse_diag())
+
+    def inverse(self):
+        """Return ``I - S V S`` as an array, without cancellation: ``B^{-1}`` when there is no bias."""
+        R, _ = lapack.dpotri(self.L, lower=1)
+        R = np.tril(R) + np.tril(R, -1).T
+        return R - np.multiply.outer(self._g, self._g / self._sigma) if self.bias else R
 
     @cached_property
     def V(self):

@@ -9,14 +9,14 @@ a sum of squares: nothing cancels, nothing n x n is formed, and the cost is O(n 
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import blas
 from scipy.sparse.linalg import LinearOperator
 
 from foldless.contracts import Matrix, Vector
-from foldless.linalg import cholesky, solve_lower
+from foldless.linalg import Complement, cholesky, solve_lower
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +32,12 @@ class LowRankGram:
 
     F: Matrix
     root: Any = None
+    dense: ClassVar[bool] = False  # adjoints are operators
+
+    @cached_property
+    def memo(self):
+        """What was computed from this Gram and may be asked for again, by key."""
+        return {}
 
     @property
     def n(self):
@@ -77,6 +83,21 @@ class LowRankGram:
     def spectrum(self):
         """Return the r leading eigenvectors and eigenvalues; the others are zero."""
         return self._spectrum
+
+    def spectrum_beside(self, free, s=None):
+        """Return the leading eigenpairs of ``S K S`` on the complement of p orthonormal directions ``free``."""
+        F = self.F if s is None else s[:, None] * self.F
+        N = Complement(free)
+        U, t, _ = np.linalg.svd(N.down(F), full_matrices=False)
+        return N.up(U), t**2
+
+    def image_beside(self, free, s, B=None):
+        """Return left singular vectors of ``(I - free free') S K B`` and the squared singular values."""
+        N = Complement(free)
+        Q, T = np.linalg.qr(N.down(s[:, None] * self.F))
+        FB = self.F.T if B is None else self.F.T @ B
+        U, t, _ = np.linalg.svd(T @ FB, full_matrices=False)
+        return N.up(Q @ U), t**2
 
     def inner(self, adjoint):
         """Return ``<adjoint, K>``: the derivative in the logarithm of a common factor of ``K``."""

@@ -1,5 +1,19 @@
 """Machines: a Gram and targets in, a solution out."""
 
+from foldless.machines.ridge import Ridge, RidgeSolution
 from foldless.machines.smooth import SmoothMachine, SmoothSolution, SmoothSolutions
+from foldless.machines.subset import Forward, Subset, SubsetSolution, forward
+from foldless.smoother import LinearSolution
 
-__all__ = ["SmoothMachine", "SmoothSolution", "SmoothSolutions"]
+__all__ = [
+    "Forward",
+    "LinearSolution",
+    "Ridge",
+    "RidgeSolution",
+    "SmoothMachine",
+    "SmoothSolution",
+    "SmoothSolutions",
+    "Subset",
+    "SubsetSolution",
+    "forward",
+]
