@@ -22,8 +22,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from types import FunctionType
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,6 +102,18 @@ class Solution(Protocol):
     gram: Gram
 
     @property
+    def precision(self) -> Vector:
+        """Weights ``w`` (n,) of the points in ``(K + diag(1 / w))^{-1}``: how finely ``K`` must be known."""
+
+    @property
+    def alpha(self) -> Matrix:
+        """Coefficients (n, k): ``f = K alpha``."""
+
+    @property
+    def b(self) -> Vector:
+        """Biases (k,)."""
+
+    @property
     def start(self) -> Any:
         """What a warm start needs: pass it as ``solve(..., start=solution.start)``."""
 
@@ -111,8 +122,10 @@ class Machine(Protocol):
     """A frozen rule with hyper-parameters.
 
     ``theta`` are the logarithms of the tuned ones (``C`` or ``alpha``); a machine with nothing to tune has an
-    empty ``theta``.
+    empty ``theta``. A machine may have a property ``rough``: the same at the accuracy a search needs.
     """
+
+    sign: ClassVar[float]  # 1 if the fit gets closer as theta grows (C), -1 if looser (alpha)
 
     @property
     def theta(self) -> Vector:
@@ -139,17 +152,58 @@ class Reading:
     parts: Mapping[str, float] = field(default_factory=dict)  # named quantities read on the way
 
 
-class LazyReading(Reading):
-    """A reading whose adjoint is a function, called when somebody asks: a path of ridge parameters never does."""
+class LazyReading:
+    """A reading whose derivatives cost more than its value, and are computed when they are asked for.
 
-    def __init__(self, value, adjoint, slope=None, parts=None):
-        name = "_compute" if isinstance(adjoint, FunctionType) else "adjoint"
-        self.__dict__.update({"value": value, "slope": slope, "parts": parts or {}, name: adjoint})
+    Parameters
+    ----------
+    value : float
+    derive : callable
+        Returns ``(adjoint, slope)``.
+    parts : mapping
+    """
+
+    def __init__(
+        self, value: float, derive: Callable[[], tuple[Any, Vector]], parts: Mapping[str, float] | None = None
+    ):
+        self.value, self._derive, self.parts = value, derive, parts or {}
 
     @cached_property
-    def adjoint(self):
-        """dvalue/dK, computed once."""
-        return self._compute()
+    def _derivatives(self) -> tuple[Any, Vector]:
+        return self._derive()
+
+    @property
+    def adjoint(self) -> Any:
+        """Total derivative dvalue/dK."""
+        return self._derivatives[0]
+
+    @property
+    def slope(self) -> Vector:
+        """Derivative in the machine's theta."""
+        return self._derivatives[1]
+
+
+class PathReading:
+    """A reading whose slope is cheap and whose adjoint is not: along a path of ridge parameters nobody asks for it.
+
+    Parameters
+    ----------
+    value : float
+    derive : callable or None
+        Returns the adjoint; None says that there is none.
+    slope : array
+    parts : mapping
+    """
+
+    def __init__(
+        self, value: float, derive: Callable[[], Any] | None, slope: Vector, parts: Mapping[str, float] | None = None
+    ):
+        self.value, self._derive, self.slope, self.parts = value, derive, slope, parts or {}
+
+    @cached_property
+    def adjoint(self) -> Any:
+        """Total derivative dvalue/dK."""
+        return None if self._derive is None else self._derive()
 
 
 @dataclass(frozen=True)
@@ -157,10 +211,15 @@ class Evaluation:
     """One look at the objective; ``value`` is ``inf`` where it is undefined, and ``note`` then says why."""
 
     value: float
-    gradient: Vector | None = None
+    derive: Callable[[], Vector | None] | None = None  # the gradient, computed when it is asked for
     note: str = ""
     carry: Any = None  # handed back at the next look: the warm start
     parts: Mapping[str, float] = field(default_factory=dict)
+
+    @cached_property
+    def gradient(self) -> Vector | None:
+        """The gradient, or ``None`` where there is none."""
+        return None if self.derive is None else self.derive()
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,13 @@
 """What a criterion is: a frozen record of options that reads a solution."""
 
+import operator
 from dataclasses import dataclass
-from functools import singledispatchmethod
+from functools import reduce, singledispatchmethod
 from typing import ClassVar
 
 import numpy as np
 
-from foldless.contracts import Reading
+from foldless.contracts import LazyReading, Reading
 from foldless.errors import UnreadableSolution
 
 BY_NAME: dict[str, type] = {}  # every criterion, filled as the classes are made
@@ -63,7 +64,9 @@ class Criterion:
         """Return the error that lists the alternatives."""
         kind = type(solution)
         alternatives = [name for name, other in BY_NAME.items() if issubclass(kind, other.readable())]
-        return UnreadableSolution(self.name, kind.__name__, [k.__name__ for k in self.readable()], alternatives)
+        return UnreadableSolution(
+            self.name, kind.__name__, [k.__name__ for k in self.readable()], alternatives
+        )
 
 
 def mean_reading(readings):
@@ -71,11 +74,18 @@ def mean_reading(readings):
     k = len(readings)
     if k == 1:
         return readings[0]
-    adjoint = slope = None
-    if all(r.adjoint is not None for r in readings):
-        adjoint = sum((r.adjoint for r in readings[1:]), start=readings[0].adjoint) * (1 / k)
-    if all(r.slope is not None for r in readings):
-        slope = sum(r.slope for r in readings) / k
+
+    def derive():
+        adjoint = _mean([r.adjoint for r in readings])
+        return adjoint, _mean([r.slope for r in readings])
+
     names = set.intersection(*(set(r.parts) for r in readings))
     parts = {name: float(np.mean([r.parts[name] for r in readings])) for name in sorted(names)}
-    return Reading(float(np.mean([r.value for r in readings])), adjoint, slope, parts)
+    return LazyReading(float(np.mean([r.value for r in readings])), derive, parts)
+
+
+def _mean(parts):
+    """Mean of arrays or operators; ``None`` if one of them is."""
+    if any(part is None for part in parts):
+        return None
+    return reduce(operator.add, parts) * (1 / len(parts))

@@ -1,4 +1,4 @@
-"""Files -> arrays, for the command line: ``read_table`` for a training file, ``read_new`` for one to predict."""
+"""Files -> arrays, for the command line: ``read_table`` to train on, ``read_new`` to predict."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,9 @@ from foldless.encoding import (
     is_numeric,
     learn_code,
     missing_mask,
+    number_mask,
     numbers,
+    parsed,
     texts,
     unknown_levels,
 )
@@ -67,8 +69,8 @@ def read_table(
     drop : sequence of str
         Columns to leave out.
     impute : bool
-        Fill missing values with the mean of a numeric column and the commonest level of a category. Without it
-        a missing value is an error. The target is never filled.
+        Fill missing values with the mean of a numeric column and the commonest level of a category. Without
+        it a missing value is an error. The target is never filled.
     task : {"auto", "classification", "regression"}
         Under ``"auto"`` texts and booleans are classes, and so are integers of which there are two different
         ones, or at most 20 and at most a tenth of the rows. Other numbers are regression.
@@ -83,6 +85,7 @@ def read_table(
     if task not in TASKS:
         raise DataError(f"task must be one of {', '.join(TASKS)}; got {show(task)}.")
     sheet = _without(read_sheet(path, delimiter=delimiter, header=header), drop)
+    sheet = replace(sheet, columns=tuple(map(parsed, sheet.columns)))
     target = sheet.target if target is None else target
     if sheet.n_rows < FEWEST_ROWS:
         raise DataError(
@@ -101,8 +104,9 @@ def read_table(
 def read_new(path, encoder: Encoder, *, delimiter: str | None = None, header: bool | None = None) -> Table:
     """Read a file to predict, encoded as the training file was; ``y`` is None even if the target is there.
 
-    Columns are found by name, in any order; others are ignored with a note. A level that was not there in training
-    becomes zeros in every column of its category, with a note; in a category of two levels it is an error.
+    Columns are found by name, in any order; others are ignored with a note. A level that was not there in
+    training becomes zeros in every column of its category, with a note; in a category of two levels it is an
+    error.
     """
     sheet = read_sheet(path, delimiter=delimiter, header=header)
     if not sheet.n_rows:
@@ -173,13 +177,21 @@ def _target(sheet: Sheet, column: Column, task: str) -> tuple[np.ndarray, str]:
             f"{sheet.path}: the target {show(column.name)} has {int(missing.sum())} missing value(s) "
             f"(first: {sheet.where(int(np.argmax(missing)))}). It is never imputed: remove those rows."
         )
-    numeric = is_numeric(column)
-    values = numbers(sheet, column) if task == "regression" or numeric else None
-    if task == "auto":
-        task = "classification" if values is None or _are_classes(values) else "regression"
-    y = values if task == "regression" else _labels(column, values)
+    values = _target_numbers(sheet, column, task)
+    classes = task == "classification" or values is None or (task == "auto" and _are_classes(values))
+    y = _labels(column, values) if classes or values is None else values
+    task = "classification" if classes else "regression"
     _refuse_degenerate(sheet, column, y, task)
     return y, task
+
+
+def _target_numbers(sheet: Sheet, column: Column, task: str) -> np.ndarray | None:
+    """Return the target as numbers, or None where it must be classes."""
+    if task == "classification" and not number_mask(column).all():
+        return None
+    if task != "regression" and not is_numeric(column):
+        return None
+    return numbers(sheet, column, advice="Correct it, or say --task classification.")
 
 
 def _are_classes(values: np.ndarray) -> bool:
@@ -228,7 +240,8 @@ def _notes(sheet: Sheet, features: list[Column], codes: Sequence[Code]) -> list[
 
 
 def _counts_rows(values: np.ndarray) -> bool:
-    return values.size > FEWEST_ROWS and bool(np.all(np.diff(values) == 1) and values[0] in (0, 1))
+    counted = values.size > FEWEST_ROWS and values[0] in (0, 1)
+    return bool(counted and np.array_equal(values, values[0] + np.arange(values.size)))
 
 
 def _target_notes(target: str | None, y: np.ndarray | None, found: str | None, asked: str) -> list[str]:

@@ -1,25 +1,27 @@
 """Columns -> numbers: what each column of a table is, and how it becomes columns of X, as plain data.
 
-A column is *numeric* when at least 80 % of its values are numbers; a stray text in it is then an error, not a level.
-Otherwise it is a *category*. Two levels become one 0/1 column named ``column=level``; more become one such column
-each; a single level carries nothing and is left out. Texts that (nearly) all differ are names, not categories.
+A column is *numeric* when at least 80 % of its values are numbers; a stray text in it is then an error, not a
+level. Otherwise it is a *category*. Two levels become one 0/1 column named ``column=level``; more become one
+such column each; a single level carries nothing and is left out. Texts that all differ, or of which there are
+more than 20 and more than half the rows, are names and not categories.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
 from foldless.sheet import Column, DataError, Sheet, is_number, show
 
 NUMERIC_SHARE = 0.8  # of the values present, for a column to be numeric
+STRAY = "Correct it, or empty it and use --impute."
 MANY_LEVELS = 20  # beyond which more levels than half the rows is a name
 
 
 @dataclass(frozen=True)
 class Code:
-    """How one column is encoded: its kind, its levels, and what stands in for a missing value (if anything)."""
+    """How one column is encoded: its kind, its levels, and what stands in for a missing value."""
 
     name: str
     kind: str  # "number" or "category"
@@ -39,7 +41,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Encoder:
-    """How a table was turned into X, so that new files are turned the same way. ``to_dict`` is ready for JSON."""
+    """How a table was turned into X, as plain data, so that new files are turned the same way."""
 
     codes: tuple[Code, ...]
     target_name: str | None = None
@@ -82,6 +84,19 @@ def is_numeric(column: Column) -> bool:
     return column.levels is None and number_mask(column).sum() >= NUMERIC_SHARE * n_present
 
 
+def parsed(column: Column) -> Column:
+    """Parse a column of numbers once and for all; return any other as it is."""
+    if column.levels is not None or not np.all(number_mask(column) | missing_mask(column)):
+        return column
+    return replace(column, cells=_floats(column))
+
+
+def _floats(column: Column) -> np.ndarray:
+    if isinstance(column.cells, np.ndarray):
+        return column.cells
+    return np.array([np.nan if cell is None else float(cell) for cell in column.cells], dtype=np.float64)
+
+
 def learn_code(sheet: Sheet, column: Column, impute: bool) -> Code:
     """Decide what a column is; raise where that cannot be told or a value is missing."""
     missing = missing_mask(column)
@@ -95,8 +110,13 @@ def learn_code(sheet: Sheet, column: Column, impute: bool) -> Code:
         )
     if is_numeric(column):
         values = numbers(sheet, column)
-        return Code(column.name, "number", fill=float(np.nanmean(values)) if impute else None)
+        return Code(column.name, "number", fill=_mean(values[~missing]) if impute else None)
     return _learn_category(sheet, column, impute)
+
+
+def _mean(values: np.ndarray) -> float:
+    scale = np.abs(values).max() or 1.0  # a sum of values near 1e308 would overflow
+    return float(scale * np.mean(values / scale))
 
 
 def _learn_category(sheet: Sheet, column: Column, impute: bool) -> Code:
@@ -104,23 +124,19 @@ def _learn_category(sheet: Sheet, column: Column, impute: bool) -> Code:
     n = counts.total()
     if column.levels is None and (len(counts) == n or len(counts) > max(MANY_LEVELS, n / 2)):
         raise DataError(
-            f"{sheet.path}: column {show(column.name)} has {len(counts)} different texts in {n} rows: names, not "
-            f"categories. Leave it out: --drop {show(column.name)}."
+            f"{sheet.path}: column {show(column.name)} has {len(counts)} different texts in {n} rows: "
+            f"names, not categories. Leave it out: --drop {show(column.name)}."
         )
     levels = tuple(sorted(counts)) if column.levels is None else column.levels
     commonest = max(levels, key=counts.__getitem__)  # the first of equals
     return Code(column.name, "category", levels, commonest if impute else None)
 
 
-def numbers(sheet: Sheet, column: Column) -> np.ndarray:
+def numbers(sheet: Sheet, column: Column, advice: str = STRAY) -> np.ndarray:
     """Return a column as floats, nan where missing; raise at the first text or infinity."""
-    if isinstance(column.cells, np.ndarray):
-        values = column.cells
-    else:
-        _refuse_text(sheet, column)
-        values = np.array(
-            [np.nan if cell is None else float(cell) for cell in column.cells], dtype=np.float64
-        )
+    if not isinstance(column.cells, np.ndarray):
+        _refuse_text(sheet, column, advice)
+    values = _floats(column)
     if np.isinf(values).any():
         place = sheet.where(int(np.argmax(np.isinf(values))))
         raise DataError(
@@ -129,13 +145,13 @@ def numbers(sheet: Sheet, column: Column) -> np.ndarray:
     return values
 
 
-def _refuse_text(sheet: Sheet, column: Column) -> None:
+def _refuse_text(sheet: Sheet, column: Column, advice: str) -> None:
     stray = ~number_mask(column) & ~missing_mask(column)
     if stray.any():
         row = int(np.argmax(stray))
         raise DataError(
-            f"{sheet.path}: {sheet.where(row)}, column {show(column.name)}: expected a number as in the rest of the "
-            f"column, got {show(column.cells[row])}. Correct it, or leave it empty and use --impute."
+            f"{sheet.path}: {sheet.where(row)}, column {show(column.name)}: expected a number "
+            f"like the others, got {show(column.cells[row])}. {advice}"
         )
 
 
@@ -143,7 +159,7 @@ def texts(column: Column) -> list[str | None]:
     """Return a column as texts, None where missing; 3.0 reads "3"."""
     if not isinstance(column.cells, np.ndarray):
         return list(column.cells)
-    return [None if np.isnan(value) else f"{value:.17g}" for value in column.cells.tolist()]
+    return [None if np.isnan(value) else repr(value).removesuffix(".0") for value in column.cells.tolist()]
 
 
 def encode(sheet: Sheet, column: Column, code: Code) -> np.ndarray:
@@ -152,11 +168,10 @@ def encode(sheet: Sheet, column: Column, code: Code) -> np.ndarray:
     if missing.any() and code.fill is None:
         raise _missing(sheet, column, missing, "The model was tuned without --impute: fill them first.")
     if code.kind == "number":
-        return np.where(missing, code.fill if missing.any() else 0.0, numbers(sheet, column))[:, None]
-    cells = [code.fill if cell is None else cell for cell in texts(column)]
-    return np.array([[cell == level for level in code.shown] for cell in cells], dtype=np.float64).reshape(
-        len(cells), len(code.shown)
-    )
+        values = numbers(sheet, column)
+        return (np.where(missing, float(code.fill), values) if code.fill is not None else values)[:, None]
+    cells = np.array([code.fill if cell is None else cell for cell in texts(column)], dtype=object)
+    return hstack((np.equal(cells, level).astype(np.float64)[:, None] for level in code.shown), len(cells))
 
 
 def unknown_levels(column: Column, code: Code) -> list[str]:

@@ -46,9 +46,9 @@ class Dense:
 
 @dataclass(frozen=True, eq=False)
 class Nystrom:
-    r"""Landmarks: :math:`\tilde K = K_{nm} K_{mm}^{-1} K_{mn} = F F'`, :math:`F = K_{nm} L^{-T}`, :math:`L L' = K_{mm}`.
+    r"""Landmarks: :math:`\tilde K = K_{nm} K_{mm}^{-1} K_{mn} = F F'`.
 
-    The Cholesky factor is pivoted and drops landmarks that are numerically redundant; there is no jitter.
+    Here :math:`F = K_{nm} L^{-T}` with :math:`L L' = K_{mm}`. The Cholesky factor is pivoted and drops landmarks that are numerically redundant; there is no jitter.
 
     Parameters
     ----------
@@ -146,5 +146,3 @@ def greedy_landmarks(kernel, X, m=None, tolerance=0.0):
         left[i] = 0
         rows.append(i)
     return np.array(rows, dtype=np.intp), float(left.sum())
-
-

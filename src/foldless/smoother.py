@@ -454,14 +454,39 @@ class LinearSolution:
         return self.smoother.residual(self.targets)
 
     @cached_property
+    def repeats(self):
+        """Rows that are copies of others: whitening leaves them out, counting does not."""
+        return 0.0 if self.machine.copies is None else float(np.sum(self.machine.copies)) - self.n
+
+    @property
+    def size(self):
+        """Number of rows, copies included."""
+        return self.n + self.repeats
+
+    @cached_property
+    def share(self):
+        """The part of a point that is one row: 1, or one over the number of its copies."""
+        return np.ones(self.n) if self.machine.copies is None else 1 / np.maximum(self.machine.copies, 1)
+
+    @cached_property
     def freedom(self):
-        """tr R = n - df."""
-        return self.smoother.trace()
+        """tr R = n - df, copies included."""
+        return self.smoother.trace() + self.repeats
+
+    @cached_property
+    def freedom2(self):
+        """tr R^2, copies included."""
+        return self.smoother.trace2() + self.repeats
+
+    @property
+    def penalised(self):
+        """Number of directions under the penalty, copies included."""
+        return self.smoother.penalised + self.repeats
 
     @property
     def df(self):
         """Degrees of freedom tr H, free directions included."""
-        return self.n - self.freedom
+        return self.size - self.freedom
 
     @cached_property
     def rss(self):
@@ -475,14 +500,14 @@ class LinearSolution:
 
     @cached_property
     def keep(self):
-        """Diagonal of R: what a point leaves to the others.
+        """Diagonal of R, or what one copy leaves to the others where a point stands for several equal rows.
 
         Raises
         ------
         Undefined
             Where a leverage is 1: without that point its value is not determined.
         """
-        keep = self.smoother.diag()
+        keep = self.share * self.smoother.diag() + (1 - self.share)
         lowest = int(np.argmin(keep))
         if keep[lowest] <= self.n * EPS:
             raise Undefined(
@@ -507,7 +532,7 @@ class LinearSolution:
     def slope(self, M):
         r"""Return :math:`-\operatorname{tr}(M H R)` for a sensitivity: the derivative in ln lam, any criterion."""
         s = self.smoother
-        value = -M.identity * s.trace_slope() - M.inverse * (s.penalised - self.freedom)
+        value = -M.identity * s.trace_slope() - M.inverse * (self.penalised - self.freedom)
         if M.diag is not None:
             value -= M.diag @ s.diag_slope()
         if M.P is not None:

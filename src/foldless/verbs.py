@@ -103,7 +103,7 @@ def _squared_distances(X, Y, symmetric):
     scale = x[:, None] + y[None, :]
     D *= -2
     D += scale
-    rows, cols = np.nonzero(D < NEAR * scale)
+    rows, cols = np.nonzero(NEAR * scale > D)
     for i in range(0, len(rows), CHUNK):
         r, c = rows[i : i + CHUNK], cols[i : i + CHUNK]
         D[r, c] = _row_norms(X[r] - Y[c])

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import singledispatchmethod
 from typing import Any, ClassVar
 
-from foldless.contracts import LazyReading, Reading
+from foldless.contracts import PathReading, Reading
 from foldless.criterion import Criterion
 from foldless.inference import noise
 from foldless.machines import RidgeSolution
@@ -56,4 +56,4 @@ class ABIC(Criterion):
         sigma2 = None if self.sigma2 is None else noise.noise_of(self.sigma2, solution)
         value, slope, M = solution.deviance(sigma2)
         parts = {"sigma2": float(solution.variances(sigma2).mean()), "df": solution.df}
-        return LazyReading(value, lambda: solution.adjoint(M), solution.along(slope), parts)
+        return PathReading(value, lambda: solution.adjoint(M), solution.along(slope), parts)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import singledispatchmethod
 from typing import ClassVar
 
-from foldless.contracts import LazyReading, Reading
+from foldless.contracts import PathReading, Reading
 from foldless.criterion import Criterion
 from foldless.machines import RidgeSolution
 
@@ -37,4 +37,4 @@ class Evidence(Criterion):
     def _(self, solution: RidgeSolution) -> Reading:
         value, slope, M = solution.deviance()
         parts = {"sigma2": float(solution.variances().mean()), "df": solution.df}
-        return LazyReading(value / 2, lambda: solution.adjoint(0.5 * M), solution.along(slope / 2), parts)
+        return PathReading(value / 2, lambda: solution.adjoint(0.5 * M), solution.along(slope / 2), parts)

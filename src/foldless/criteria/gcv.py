@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import singledispatchmethod
 from typing import ClassVar
 
-from foldless.contracts import LazyReading, Reading
+from foldless.contracts import PathReading, Reading
 from foldless.criterion import Criterion
 from foldless.errors import Undefined
 from foldless.machines import LinearSolution
@@ -34,7 +34,7 @@ class GCV(Criterion):
 
     @read.register
     def _(self, solution: LinearSolution) -> Reading:
-        n, t, rss = solution.n, solution.freedom, solution.rss.mean()
+        n, t, rss = solution.size, solution.freedom, solution.rss.mean()
         if t <= n * EPS:
             raise Undefined("gcv is undefined (0/0): the fit has as many degrees of freedom as points.")
         value = n * rss / t**2
@@ -45,6 +45,6 @@ class GCV(Criterion):
             M = Sensitivity(identity=2 * n * rss / t**3, P=-n / (t**2 * Y.shape[1]) * rho, Q=Y)  # eq. (2)
             return solution.adjoint(M)
 
-        return LazyReading(
+        return PathReading(
             float(value), adjoint, solution.along(slope), {"df": solution.df, "rss": float(rss)}
         )

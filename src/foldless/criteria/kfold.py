@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from foldless.contracts import LazyReading, Reading
+from foldless.contracts import PathReading, Reading
 from foldless.criterion import Criterion
 from foldless.errors import Undefined
 from foldless.folds import assign
@@ -51,7 +51,7 @@ class KFold(Criterion):
         size = solution.mass * Z.shape[1]
         M = _sensitivity(solution.targets.Y, Z, W, blocks, size)
         slope = solution.along(solution.slope(M))
-        return LazyReading(float((Z**2).sum()) / size, lambda: solution.adjoint(M), slope)
+        return PathReading(float((Z**2).sum()) / size, lambda: solution.adjoint(M), slope)
 
 
 def _left_out(solution, blocks):

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from functools import singledispatchmethod
 from typing import ClassVar
 
-import numpy as np
-
-from foldless.contracts import LazyReading, Reading
+from foldless.contracts import LazyReading, PathReading, Reading
 from foldless.criterion import Criterion
 from foldless.inference import Bend, differentiate
 from foldless.machines import LinearSolution, SmoothSolution
@@ -26,16 +24,19 @@ class LOO(Criterion):
 
     .. math:: \sum_i v_i \ell(y_i, u_i), \qquad u_i = z_i - \frac{a_i V_{ii}}{1 - w_i V_{ii}}.  \tag{1}
 
-    With :math:`k_i = 1 - w_i V_{ii}`, :math:`g_i = v_i \ell'(y_i, u_i)` and :math:`e_i = -g_i a_i / k_i^2`,
+    A point that stands for f equal rows loses one of them: :math:`a_i` and :math:`w_i` in (1) are then multiplied by
+    :math:`\varphi_i = 1/f_i`. With :math:`k_i = 1 - \varphi_i w_i V_{ii}`, :math:`g_i = v_i \ell'(y_i, u_i)` and
+    :math:`e_i = -g_i \varphi_i a_i / k_i^2`,
 
-    .. math:: \Phi_z = g / k + w' \circ e \circ V_{ii}^2, \qquad \Phi_V = \operatorname{diag}(e).  \tag{2}
+    .. math:: \Phi_z = g / k + w' \circ \varphi \circ e \circ V_{ii}^2, \qquad \Phi_V = \operatorname{diag}(e).  \tag{2}
 
     *Linear smoothers* (ridge, subset; weights :math:`v`, mean over outputs): exact,
 
     .. math:: \sum_i v_i r_i^2 \Big/ \sum_i v_i, \qquad \sqrt{v_i}\, r_i = \rho_i / R_{ii},  \tag{3}
 
     for the penalty K the residual of retraining without point i; for other penalties and for subsets the basis
-    function of point i is kept. With whitened :math:`r` and :math:`w_i = r_i / R_{ii}` the sensitivity is
+    function of point i is kept; of a point that stands for f equal rows one is left out, and :math:`R_{ii}` is
+    :math:`1 - H_{ii}/f`. With whitened :math:`r` and :math:`w_i = r_i / R_{ii}` the sensitivity is
 
     .. math:: M = \bigl[ -(w y' + y w') + 2 \operatorname{diag}(r_i^2 / R_{ii}) \bigr] \Big/ \sum_i v_i.  \tag{4}
 
@@ -61,29 +62,33 @@ class LOO(Criterion):
     @read.register
     def _(self, solution: SmoothSolution) -> Reading:
         loss, y, v = solution.machine.loss, solution.y, solution.v
-        a, V, k = solution.a, solution.V, solution.keep
+        a, V, k, phi = solution.a, solution.V, solution.keep, solution.share
         u = loo_outputs(solution)
-        l1 = loss.derivatives(y, u)[0]
-        g = v * l1
-        e = -g * a / k**2
         value = float(v @ loss.value(y, u))
-        adjoint, slope = differentiate(solution, g / k + solution.dw * e * V**2, Bend(e), self.mode == "frozen")
-        return Reading(value, adjoint, slope, {"loo": value, "loo_mean": value / v.sum()})
+
+        def derive():  # eq. (2)
+            g = v * loss.derivatives(y, u)[0]
+            e = -g * phi * a / k**2
+            return differentiate(
+                solution, g / k + solution.dw * phi * e * V**2, Bend(e), self.mode == "frozen"
+            )
+
+        return LazyReading(value, derive, {"loo": value, "loo_mean": value / v.sum()})
 
     @read.register
     def _(self, solution: LinearSolution) -> Reading:
         keep, r, size = solution.keep, solution.left, solution.mass * solution.Y.shape[1]
         value = solution.press()
-        nu, d = solution.smoother.residual_slope(solution.targets), solution.smoother.diag_slope()
+        nu, d = solution.smoother.residual_slope(solution.targets), solution.share * solution.smoother.diag_slope()
         slope = 2 * float(((r * nu).sum(1) / keep - (r**2).sum(1) * d / keep).sum()) / size
 
         def adjoint():
-            diag = 2 * (r**2).sum(1) / keep / size
+            diag = 2 * solution.share * (r**2).sum(1) / keep / size
             return solution.adjoint(Sensitivity(diag, P=-r / keep[:, None] / size, Q=solution.targets.Y))  # eq. (4)
 
-        return LazyReading(value, adjoint, solution.along(slope), {"loo_mean": value, "df": solution.df})
+        return PathReading(value, adjoint, solution.along(slope), {"loo_mean": value, "df": solution.df})
 
 
 def loo_outputs(solution: SmoothSolution):
     """Outputs :math:`u_i` of the machines that did not see point i; eq. (1)."""
-    return solution.z - solution.a * solution.V / solution.keep
+    return solution.z - solution.share * solution.a * solution.V / solution.keep

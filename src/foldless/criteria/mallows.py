@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from foldless.contracts import LazyReading, Reading
+from foldless.contracts import PathReading, Reading
 from foldless.criterion import Criterion
 from foldless.inference import noise
 from foldless.machines import LinearSolution
@@ -53,7 +53,7 @@ class Mallows(Criterion):
 
     @read.register
     def _(self, solution: LinearSolution) -> Reading:
-        n, df, k = solution.n, solution.df, solution.Y.shape[1]
+        n, df, k = solution.size, solution.df, solution.Y.shape[1]
         s2 = noise.noise_of(self.sigma2, solution)
         moves = noise.moves(self.sigma2)
         value = (solution.rss + 2 * s2 * df) / n
@@ -69,4 +69,4 @@ class Mallows(Criterion):
             return solution.adjoint(M)
 
         parts = {"df": df, "rss": float(solution.rss.mean()), "sigma2": float(s2.mean())}
-        return LazyReading(float(value.mean()), adjoint, solution.along(slope.mean()), parts)
+        return PathReading(float(value.mean()), adjoint, solution.along(slope.mean()), parts)

@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from foldless.contracts import LazyReading, Matrix, Reading, Vector
+from foldless.contracts import PathReading, Matrix, Reading, Vector
 from foldless.criterion import Criterion
 from foldless.errors import UnknownName
 from foldless.inference import noise, norm
@@ -69,7 +69,8 @@ class SIC(Criterion):
     Notes
     -----
     ``parts`` holds ``variance``, the unbiased estimate (3), which may be negative; ``sd``, its square root with
-    :math:`2\sigma^4 \operatorname{tr} M^2`, what noise alone contributes, as a lower bound; ``df`` and ``sigma2``.
+    :math:`2\sigma^4 \operatorname{tr} M^2`, what noise alone contributes, as a lower bound; ``sd_path``,
+    the same for the part that depends on the fit (M = R W R - W); ``df`` and ``sigma2``.
     There is no adjoint for ``"paper"`` and ``"e"`` on a singular K: they jump where the rank changes.
     """
 
@@ -122,14 +123,15 @@ class SIC(Criterion):
         terms = self._terms(solution, s2)
         slope = terms.slope + (terms.by_s2 * noise.residual_variance_slope(solution) if moves else 0.0)
         parts = {
-            "sd": float(np.sqrt(np.maximum(terms.variance, terms.floor).sum())) / len(s2),
-            "variance": float(terms.variance.sum()) / len(s2) ** 2,
+            "sd": terms.spread.sd,
+            "sd_path": terms.path.sd,
+            "variance": float(terms.spread.variance.sum()) / len(s2) ** 2,
             "df": solution.df,
             "sigma2": float(s2.mean()),
         }
         adjoint = (lambda: _adjoint(solution, terms, s2, moves)) if terms.smooth else None
         slope = solution.along(slope.mean())
-        return LazyReading(float(terms.value.mean()), adjoint, slope, parts)
+        return PathReading(float(terms.value.mean()), adjoint, slope, parts)
 
     def _terms(self, solution, s2):
         W = self._norm(solution)
@@ -146,15 +148,34 @@ class SIC(Criterion):
 
 
 @dataclass(frozen=True, eq=False)
+class _Spread:
+    """Equation (3) per output: the unbiased estimate, and what noise alone contributes."""
+
+    variance: Vector
+    floor: Vector
+
+    @classmethod
+    def of(cls, s2, squared, trace):
+        """From ``|M y|^2`` and ``tr M^2``."""
+        floor = 2 * s2**2 * trace
+        return cls(4 * s2 * squared - floor, floor)
+
+    @property
+    def sd(self):
+        """Error bar of the mean over outputs."""
+        return float(np.sqrt(np.maximum(self.variance, self.floor).sum())) / len(self.floor)
+
+
+@dataclass(frozen=True, eq=False)
 class _Terms:
-    """What was read: value, slope, variance and d value / d sigma2 per output; the norm for the way back."""
+    """What was read, per output, and the norm for the way back."""
 
     W: Any
     part: bool  # without the constant of K
     value: Vector
     slope: Vector
-    variance: Vector
-    floor: Vector  # the part of it that is certain
+    spread: "_Spread"
+    path: "_Spread"  # of the part that depends on the fit
     by_s2: Vector
     reach: float  # tr W^2 H
 
@@ -169,14 +190,16 @@ def _commuting(solution, W, s2, part):
     """Equations (2) and (3) when R and W share their eigenvectors: O(n)."""
     s, t = solution.smoother, solution.targets
     g, h, c2, w, w0 = s.g, s.h, t.c**2, W.omega, W.outside
-    null, inside = s.basis.null, (w > 0)[:, None]
+    null, inside = s.basis.null + solution.repeats, (w > 0)[:, None]
     m = w * (h * (h - 2) if part else g**2)  # h (h - 2) = g^2 - 1
     by_s2 = 2 * (w @ h) if part else w @ (h**2 - g**2) - w0 * null
     value = m @ c2 + s2 * by_s2 + w0 * t.rest2
     slope = 2 * (w * h * g) @ (c2 * g[:, None] - s2 * inside)
-    floor = 2 * s2**2 * (m @ m + w0**2 * null)
-    variance = 4 * s2 * (m**2 @ c2 + w0**2 * t.rest2) - floor
-    return _Terms(W, part, value, slope, variance, floor, np.full_like(s2, by_s2), float(w**2 @ h))
+    whole = _Spread.of(s2, m**2 @ c2 + w0**2 * t.rest2, m @ m + w0**2 * null)
+    m = w * h * (h - 2)
+    path = _Spread.of(s2, m**2 @ c2, m @ m)
+    by_s2 = np.full_like(s2, by_s2)
+    return _Terms(W, part, value, slope, path if part else whole, path, by_s2, float(w**2 @ h))
 
 
 def _general(solution, W, s2, part):
@@ -190,24 +213,13 @@ def _general(solution, W, s2, part):
     if part:
         f = t.Y - solution.rho
         quadratic = (f * W.apply(f - 2 * t.Y)).sum(0)
-        My = My - W.apply(t.Y)
     slope = 2 * (Wrho * s.residual_slope(t)).sum(0) - 2 * s2 * (turn @ sight.diag)
     g = np.r_[np.zeros(sight.p), s.g]
-    square = sight.square(g**2)
-    if part:
-        square += sight.norm2 - 2 * sight.square(g)
-    floor = 2 * s2**2 * square
-    variance = 4 * s2 * (My**2).sum(0) - floor
-    return _Terms(
-        W,
-        part,
-        quadratic + s2 * by_s2,
-        slope,
-        variance,
-        floor,
-        np.full_like(s2, by_s2),
-        float(sight.reach @ h),
-    )
+    square, Wy = sight.square(g**2), W.apply(t.Y)
+    whole = _Spread.of(s2, (My**2).sum(0), square)
+    path = _Spread.of(s2, ((My - Wy) ** 2).sum(0), square + sight.norm2 - 2 * sight.square(g))
+    by_s2, reach = np.full_like(s2, by_s2), float(sight.reach @ h)
+    return _Terms(W, part, quadratic + s2 * by_s2, slope, path if part else whole, path, by_s2, reach)
 
 
 @dataclass(frozen=True, eq=False)

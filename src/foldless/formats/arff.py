@@ -1,8 +1,9 @@
 """ARFF: numeric, nominal and string attributes, dense rows."""
 
 import re
+from collections.abc import Callable
 
-from foldless.sheet import MISSING, Column, DataError, Sheet, show
+from foldless.sheet import MISSING, Column, DataError, Sheet, is_number, show
 
 _CELL = re.compile(r"""\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^,'"]*?))\s*(?:,|$)""")
 _ATTRIBUTE = re.compile(r"""@attribute\s+(?:'((?:[^'\\]|\\.)*)'|"([^"]*)"|(\S+))\s+(.+)""", re.IGNORECASE)
@@ -74,20 +75,20 @@ def _row(path, number: int, line: str, width: int) -> list[str | None]:
 
 def _column(path, lines: list[int], attribute: tuple[str, str], cells: tuple) -> Column:
     name, kind = attribute
+    what = f"column {show(name)}"
     if kind.startswith("{"):
-        return _nominal(path, lines, name, kind, cells)
-    if kind.split()[0].lower() not in {"numeric", "real", "integer", "string"}:
-        raise DataError(
-            f"{path}: column {show(name)} is of type {show(kind)}; read are numeric, nominal and string."
-        )
+        levels = tuple(level for level in _cells(kind.strip("{} \t")) or () if level is not None)
+        _refuse(path, lines, cells, lambda cell: cell in levels, f"{what}: expected a declared level")
+        return Column(name, list(cells), levels)
+    word = kind.split()[0].lower()
+    if word not in {"numeric", "real", "integer", "string"}:
+        raise DataError(f"{path}: {what} is of type {show(kind)}; read are numeric, nominal and string.")
+    if word != "string":
+        _refuse(path, lines, cells, is_number, f"{what}: expected a number")
     return Column(name, list(cells))
 
 
-def _nominal(path, lines: list[int], name: str, kind: str, cells: tuple) -> Column:
-    levels = tuple(level for level in _cells(kind.strip("{} \t")) or () if level is not None)
+def _refuse(path, lines: list[int], cells: tuple, allowed: Callable[[str], bool], expected: str) -> None:
     for line, cell in zip(lines, cells):
-        if cell is not None and cell not in levels:
-            raise DataError(
-                f"{path}: line {line}, column {show(name)}: {show(cell)} is not among its declared levels."
-            )
-    return Column(name, list(cells), levels)
+        if cell is not None and not allowed(cell):
+            raise DataError(f"{path}: line {line}, {expected}, got {show(cell)}.")

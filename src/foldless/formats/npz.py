@@ -6,36 +6,45 @@ import numpy as np
 
 from foldless.sheet import Column, DataError, Sheet, numbered, present, show
 
+KEYS = ("X", "y", "feature_names", "class_names")
+
 
 def npz(path, raw: bytes) -> Sheet:
     """Read an archive; ``class_names[k]`` replaces the label k."""
-    try:
-        with np.load(io.BytesIO(raw), allow_pickle=False) as archive:
-            arrays = {
-                name: archive[name] for name in ("X", "y", "feature_names", "class_names") if name in archive
-            }
-    except Exception as error:  # a damaged archive fails in many ways inside zipfile and numpy
-        raise DataError(f"{path}: not a readable npz archive of plain arrays ({error}).") from None
+    arrays = _arrays(path, raw)
     X, y = arrays.get("X"), arrays.get("y")
     if X is None or X.ndim != 2:
         raise DataError(
-            f"{path}: an npz file needs a 2-d array 'X' (and 'y'); got {sorted(arrays) or 'neither'}."
+            f"{path}: an npz file needs a 2-d array 'X' (and 'y'); got {', '.join(arrays) or 'neither'}."
         )
-    names = [str(name) for name in arrays.get("feature_names", numbered(X.shape[1]))]
+    names = np.ravel(arrays.get("feature_names", numbered(X.shape[1]))).astype(str).tolist()
     if len(names) != X.shape[1]:
         raise DataError(f"{path}: feature_names has {len(names)} names for the {X.shape[1]} columns of X.")
-    columns = [_array_column(path, name, x) for name, x in zip(names, X.T)]
+    columns = tuple(_array_column(path, name, x) for name, x in zip(names, X.T))
     if y is None:
-        return Sheet(str(path), tuple(columns))
+        return Sheet(str(path), columns)
     if y.shape != X.shape[:1]:
         raise DataError(f"{path}: y has shape {y.shape}, expected ({X.shape[0]},), one value per row of X.")
-    y = _named_classes(y, arrays.get("class_names"))
-    return Sheet(str(path), (*columns, _array_column(path, "y", y)), target="y")
+    return Sheet(str(path), (*columns, _label_column(path, y, arrays.get("class_names"))), target="y")
 
 
-def _named_classes(y: np.ndarray, names: np.ndarray | None) -> np.ndarray:
-    counted = names is not None and y.dtype.kind in "iu" and y.size and y.min() >= 0 and y.max() < len(names)
-    return np.asarray(names)[y].astype(str) if counted else y
+def _arrays(path, raw: bytes) -> dict[str, np.ndarray]:
+    try:
+        with np.load(io.BytesIO(raw), allow_pickle=False) as archive:
+            return {name: archive[name] for name in KEYS if name in archive}
+    except Exception as error:  # a damaged archive fails in many ways inside zipfile and numpy
+        raise DataError(f"{path}: not a readable npz archive of plain arrays ({error}).") from None
+
+
+def _label_column(path, y: np.ndarray, class_names: np.ndarray | None) -> Column:
+    if class_names is None or y.dtype.kind not in "iu":
+        return _array_column(path, "y", y)
+    words = np.ravel(class_names).astype(str)
+    if y.size and not 0 <= y.min() <= y.max() < words.size:
+        raise DataError(
+            f"{path}: y counts from {y.min()} to {y.max()}, but class_names has {words.size} words."
+        )
+    return Column("y", words[y].tolist(), tuple(words.tolist()))
 
 
 def _array_column(path, name: str, values: np.ndarray) -> Column:

@@ -79,7 +79,9 @@ class DenseGram:
             L = cholesky(B.T, overwrite=True)  # the transpose is Fortran ordered: LAPACK then works in place
         except NotPositiveDefinite:
             raise NotPositiveDefinite(
-                "the Gram matrix", np.linalg.eigvalsh(self.K)[0], "Kernel machines need one that is positive semi-definite."
+                "the Gram matrix",
+                np.linalg.eigvalsh(self.K)[0],
+                "Kernel machines need one that is positive semi-definite.",
             ) from None
         return DenseFactor(K, np.asarray(w, float), s, L, bias)
 

@@ -68,7 +68,7 @@ def residual_variance_sensitivity(solution, weights):
 def df2_variance(solution):
     r"""Return :math:`\|\rho\|^2 / \operatorname{tr} R^2` per output."""
     _freedom(solution)
-    return solution.rss / solution.smoother.trace2()
+    return solution.rss / solution.freedom2
 
 
 def tail_variance(solution):
@@ -76,10 +76,10 @@ def tail_variance(solution):
     basis = solution.metric()
     t = basis.targets(solution.Y)
     null = basis.s <= solution.n * EPS * max(basis.s.max(initial=0.0), np.finfo(float).tiny)
-    size = int(null.sum()) + basis.null
+    size = int(null.sum()) + basis.null + solution.repeats
     if size < TAIL:
         raise Undefined(
-            f"the tail estimate of the noise needs {TAIL} directions outside the range of K, it has {size}. "
+            f"the tail estimate of the noise needs {TAIL} directions outside the range of K, it has {size:g}. "
             "Use sigma2='ml' or 'df2-loo'."
         )
     return ((t.c[null] ** 2).sum(0) + t.rest2) / size
@@ -128,14 +128,17 @@ def estimate(name, solution):
     if name not in ESTIMATORS:
         raise UnknownName("sigma2", name, [*ESTIMATORS, PER_MODEL])
     if not isinstance(solution, RidgeSolution):
-        m = solution.machine
-        solution = Ridge(bias=m.bias, weights=m.weights, route="spectrum").solve(solution.gram, solution.Y)
+        solution = _plain(solution.machine).solve(solution.gram, solution.Y)
     key = ("noise", name, solution.machine._key)
     known = solution.gram.memo.get(key, (None, None))
     if known[0] is not solution.Y:
         known = (solution.Y, ESTIMATORS[name](solution))
         solution.gram.memo[key] = known
     return known[1]
+
+
+def _plain(machine):
+    return Ridge(bias=machine.bias, weights=machine.weights, copies=machine.copies, route="spectrum")
 
 
 def moves(sigma2):
@@ -165,7 +168,7 @@ def once(sigma2, machine, grams, Y):
     """Return ``sigma2`` as numbers: a named estimate is taken on the Gram with the best marginal likelihood."""
     if not isinstance(sigma2, str) or moves(sigma2):
         return sigma2
-    ridge = machine if isinstance(machine, Ridge) else Ridge(bias=machine.bias, weights=machine.weights)
+    ridge = machine if isinstance(machine, Ridge) else _plain(machine)
     fits = [ridge.solve(gram, Y) for gram in grams]
     if len(fits) > 1:
         fits = sorted(fits, key=lambda s: optimal(s, _deviance).deviance()[0])

@@ -32,7 +32,9 @@ def _matern12(D):
 
 def _matern12_decay(D):
     d = np.sqrt(D)
-    return np.divide(np.exp(-d), d, out=np.zeros_like(d), where=d > 0)  # times D in (1): no limit is lost at 0
+    return np.divide(
+        np.exp(-d), d, out=np.zeros_like(d), where=d > 0
+    )  # times D in (1): no limit is lost at 0
 
 
 def _matern32(D):
@@ -90,8 +92,7 @@ def _profile_pullback(kernel, pairs, adjoint, nu):
         decay = _profile_gram(pairs, kernel.length_scale, nu)  # the RBF is its own decay
     else:
         decay = PROFILES[nu][1](pairs.squared_over(kernel.length_scale))
-    gradient = contract_length_scales(pairs, kernel.length_scale, adjoint * decay)
-    return gradient
+    return contract_length_scales(pairs, kernel.length_scale, adjoint * decay)
 
 
 @gram_of.register

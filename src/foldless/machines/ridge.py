@@ -25,7 +25,7 @@ References
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -62,6 +62,8 @@ class Ridge:
         Positive sample weights; by default all 1.
     penalty : {"K", "I"} or array of shape (n, n)
         T in (1).
+    copies : array of shape (n,), optional
+        How many equal rows each row stands for (their weights are then part of ``weights``): criteria count them.
     route : {"auto", "spectrum", "factor"}
         How to solve. ``"spectrum"`` makes every further ridge parameter on the same Gram cheap, ``"factor"`` (dense
         Gram, T = K) is the faster one for a single solve. ``"auto"`` factors twice and then decomposes.
@@ -78,7 +80,10 @@ class Ridge:
     bias: bool = False
     weights: Vector | None = None
     penalty: Any = "K"
+    copies: Vector | None = None
     route: str = "auto"
+
+    sign: ClassVar[float] = -1.0  # a larger alpha fits less
 
     def __post_init__(self):
         if not (np.isfinite(self.alpha) and self.alpha > 0):
@@ -213,6 +218,12 @@ class RidgeSolution(LinearSolution):
         """The ridge parameter."""
         return self.machine.alpha
 
+    @property
+    def precision(self):
+        """What a point weighs against the prior, ``v / lam``."""
+        v = np.ones(self.n) if self.machine.weights is None else self.machine.weights
+        return v / self.lam
+
     def at(self, alpha):
         """Return the fit with another ridge parameter, from the shared eigenpairs."""
         return replace(self.machine, alpha=alpha, route="spectrum").solve(self.gram, self.Y)
@@ -224,13 +235,13 @@ class RidgeSolution(LinearSolution):
         q = self.smoother.quadratic(self.targets)
         if np.any(q <= 0):
             raise Undefined("the marginal likelihood is unbounded: the targets are fitted exactly.")
-        return q / self.smoother.penalised
+        return q / self.penalised
 
     def deviance(self, sigma2=None):
         """Return -2 log marginal likelihood, eq. (3), as (value, slope in ln lam, sensitivity); mean over outputs."""
         s, t = self.smoother, self.targets
         self._needs_proper_prior()
-        m, s2 = s.penalised, self.variances(sigma2)
+        m, s2 = self.penalised, self.variances(sigma2)
         value = m * np.log(2 * np.pi * s2) + s.quadratic(t) / s2 + s.logdet() + self._jacobian()
         slope = s.quadratic_slope(t) / s2 - (m - self.freedom)
         M = Sensitivity(inverse=1.0, P=-t.Y / (2 * s2 * len(s2)), Q=t.Y)
@@ -239,8 +250,10 @@ class RidgeSolution(LinearSolution):
     def _jacobian(self):
         if self.machine.weights is None:
             return 0.0
-        v = self.machine.weights
-        return -np.log(v).sum() + (np.log(v.mean()) if self.machine.bias else 0.0)
+        v, copies = self.machine.weights, self.machine.copies
+        copies = np.ones(self.n) if copies is None else copies
+        mean = np.log(v.sum() / copies.sum()) if self.machine.bias else 0.0
+        return mean - copies @ np.log(v / copies)
 
     def _needs_proper_prior(self):
         if self.smoother.penalised + int(self.machine.bias) < self.n:

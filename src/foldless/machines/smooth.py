@@ -13,12 +13,13 @@ with the bias ``b`` unpenalised (or absent) and sample weights ``v``. Write :mat
 
 References
 ----------
-.. [1] Cawley and Talbot, *Efficient approximate leave-one-out cross-validation for kernel logistic regression*, (2)-(14).
+.. [1] Cawley and Talbot, *Efficient approximate leave-one-out cross-validation for kernel logistic
+   regression*, (2)-(14).
 """
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,7 +27,10 @@ from foldless.contracts import Gram, Vector
 from foldless.errors import Undefined
 
 DECREMENT = 1e-20  # the Newton decrement at which a fit is final, per unit of weight
-NEAR = 1e-9  # below this decrement, relative to the objective, rounding hides any decrease: full steps are safe
+ROUGH = 1e-10  # the same while searching: outputs to about five digits
+NEAR = (
+    1e-9  # below this decrement, relative to the objective, rounding hides any decrease: full steps are safe
+)
 ROUNDS = 200
 
 
@@ -43,7 +47,10 @@ class SmoothMachine:
     bias : bool
         Whether an unpenalised constant is part of the model.
     weights : array of shape (n,), optional
-        Sample weights; by default all 1.
+        What the loss of each point counts; by default 1.
+    copies : array of shape (n,), optional
+        How many equal rows each point stands for; by default 1. Part of ``weights`` already, it tells a leave-one-out
+        criterion to leave out one copy, not all.
     decrement : float
         Stop when the Newton decrement falls below this, per point.
     """
@@ -52,7 +59,15 @@ class SmoothMachine:
     C: float = 1.0
     bias: bool = True
     weights: Vector | None = None
+    copies: Vector | None = None
     decrement: float = DECREMENT
+
+    sign: ClassVar[float] = 1.0
+
+    @property
+    def rough(self):
+        """The same machine at the accuracy a search needs."""
+        return replace(self, decrement=max(self.decrement, ROUGH))
 
     @property
     def theta(self):
@@ -194,6 +209,11 @@ class SmoothSolution:
         return self.gram.factor(self.C * self.w, self.machine.bias)
 
     @property
+    def precision(self):
+        """Weights of the points: ``C w``."""
+        return self.C * self.w
+
+    @property
     def alpha(self):
         """Coefficients ``C a``: ``f = K alpha``."""
         return self.C * self.a
@@ -218,9 +238,14 @@ class SmoothSolution:
         return self.C * self.factor.covariance(M)
 
     @cached_property
+    def share(self):
+        """The part of a point that is one row: 1, or one over the number of its copies."""
+        return np.ones(self.gram.n) if self.machine.copies is None else 1 / np.maximum(self.machine.copies, 1)
+
+    @cached_property
     def keep(self):
-        """``1 - w V_ii``: what a point leaves to the others."""
-        return self.factor.inverse_diag()
+        """``1 - w V_ii`` for the share of a point that is one row: what it leaves to the others."""
+        return self.factor.inverse_diag() + (1 - self.share) * self.w * self.V
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,6 +263,11 @@ class SmoothSolutions:
     def start(self):
         """Outputs per column, for a warm start."""
         return [s.start for s in self.columns]
+
+    @property
+    def precision(self):
+        """Weights of the points, averaged over the columns."""
+        return np.mean([s.precision for s in self.columns], axis=0)
 
     @property
     def alpha(self):

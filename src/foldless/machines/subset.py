@@ -10,7 +10,7 @@ References
 .. [1] Sugiyama and Müller, JMLR 3 (2002), section 3.3.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,6 +31,8 @@ class Subset:
         Whether an intercept is part of the model.
     weights : array of shape (n,), optional
         Positive sample weights; by default all 1.
+    copies : array of shape (n,), optional
+        How many equal rows each row stands for; criteria count them.
 
     Examples
     --------
@@ -44,6 +46,7 @@ class Subset:
     indices: Vector
     bias: bool = False
     weights: Vector | None = None
+    copies: Vector | None = None
 
     moving = False  # no penalty that could move with K
 
@@ -113,7 +116,7 @@ class Forward:
     order: tuple[int, ...]
 
 
-def forward(gram, Y, score, bias=False, weights=None, max_size=None, pool=20, patience=5):
+def forward(gram, Y, score, machine, max_size=None, pool=20, patience=5):
     """Choose a subset greedily: at each step the kernel function whose addition scores best.
 
     Parameters
@@ -122,8 +125,8 @@ def forward(gram, Y, score, bias=False, weights=None, max_size=None, pool=20, pa
     Y : array of shape (n, k)
     score : callable
         Solution to cost, for instance ``lambda s: criteria.LOO()(s).value``.
-    bias, weights
-        As in :class:`Subset`.
+    machine : Subset
+        Its intercept and weights are kept, its indices ignored.
     max_size : int, optional
         At most this many functions; by default half of the rows.
     pool : int
@@ -137,15 +140,15 @@ def forward(gram, Y, score, bias=False, weights=None, max_size=None, pool=20, pa
     found : Forward
     """
     n = gram.n
-    root = np.ones(n) if weights is None else np.sqrt(weights)
-    start = intercept(n, bias, weights)
+    root = np.ones(n) if machine.weights is None else np.sqrt(machine.weights)
+    start = intercept(n, machine.bias, machine.weights)
     Z = _beside(start, scale(root, gram.matmul(np.eye(n))))
     rho = _beside(start, scale(root, np.asarray(Y, float)))
     floor = n * EPS * max((Z**2).sum(0).max(), np.finfo(float).tiny)
     order, values = [], []
     for _ in range(max(1, n // 2) if max_size is None else max_size):
         candidates = _promising(Z, rho, floor, pool)
-        scored = [(_score(score, gram, Y, [*order, j], bias, weights), j) for j in candidates]
+        scored = [(_score(score, gram, Y, replace(machine, indices=[*order, int(j)])), j) for j in candidates]
         if not scored or not np.isfinite(min(scored)[0]):
             break
         value, j = min(scored)
@@ -171,8 +174,8 @@ def _promising(Z, rho, floor, pool):
     return best[drop[best] >= 0]
 
 
-def _score(score, gram, Y, indices, bias, weights):
+def _score(score, gram, Y, machine):
     try:
-        return score(Subset(np.array(indices), bias, weights).solve(gram, Y))
+        return score(machine.solve(gram, Y))
     except Undefined:
         return np.inf

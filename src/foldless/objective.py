@@ -1,0 +1,84 @@
+"""Where kernel, machine and criterion meet: theta in, value and gradient out."""
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from foldless.contracts import Evaluation, Matrix
+from foldless.errors import NotPositiveDefinite, Undefined
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Everything but ``theta``: calling it evaluates the criterion.
+
+    Parameters
+    ----------
+    kernel, machine, criterion
+        ``theta`` is the kernel's, followed by the machine's if ``tune_machine``.
+    representation : Dense or Nystrom
+        Where the Gram comes from.
+    Y : array of shape (n, k)
+    tune_machine : bool
+        Whether the machine's hyper-parameter is part of ``theta``.
+    """
+
+    kernel: Any
+    machine: Any
+    criterion: Any
+    representation: Any
+    Y: Matrix
+    tune_machine: bool = True
+
+    @property
+    def theta(self):
+        """The parameters of the kernel and machine as they stand."""
+        machine = self.machine.theta if self.tune_machine else np.zeros(0)
+        return np.r_[self.kernel.theta, machine]
+
+    def at(self, theta):
+        """Return kernel and machine with the parameters ``theta``."""
+        p = len(self.kernel.theta)
+        kernel = self.kernel.clone_with_theta(theta[:p]) if p else self.kernel
+        return kernel, self.machine.with_theta(theta[p:]) if self.tune_machine else self.machine
+
+    def solve(self, theta, start=None):
+        """Return kernel, machine and solution at ``theta``."""
+        kernel, machine = self.at(theta)
+        return kernel, machine, machine.solve(self.gram(kernel), self.Y, start)
+
+    def gram(self, kernel):
+        """Return the Gram of ``kernel``; the latest is kept, with what was computed from it."""
+        key = kernel.theta.tobytes()
+        if self._latest.get("key") != key:
+            self._latest.clear()
+            self._latest.update(key=key, gram=self.representation.gram(kernel))
+        return self._latest["gram"]
+
+    @cached_property
+    def _latest(self):
+        return {}
+
+    def __call__(self, theta, carry=None):
+        """Evaluate; a point where fit or criterion does not exist is ``inf``, with the reason."""
+        try:
+            kernel, _, solution = self.solve(theta, carry)
+            reading = self.criterion(solution)
+        except (Undefined, NotPositiveDefinite, np.linalg.LinAlgError) as error:
+            return Evaluation(np.inf, note=str(error))
+        if not np.isfinite(reading.value):
+            return Evaluation(np.inf, note=f"{self.criterion.name} is {reading.value}")
+        derive = partial(self._gradient, kernel, solution, reading)
+        return Evaluation(reading.value, derive, carry=solution.start, parts=reading.parts)
+
+    def _gradient(self, kernel, solution, reading):
+        if self.tune_machine and reading.slope is None:
+            return None
+        gradient = np.zeros(0)
+        if len(self.kernel.theta):
+            if reading.adjoint is None:
+                return None
+            gradient = self.representation.pullback(kernel, solution.gram, reading.adjoint)
+        return np.r_[gradient, reading.slope] if self.tune_machine else gradient

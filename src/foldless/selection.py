@@ -1,0 +1,317 @@
+r"""select() = representation + objective + search + final solve.
+
+The search runs where it is cheap. With ``gram="auto"`` it starts on a few landmarks and checks, at the optimum found,
+
+.. math:: e = \sum_i w_i (K_{ii} - \tilde K_{ii}),  \tag{1}
+
+which bounds what the approximation hides of the effective number of parameters and of the log-determinant (w are the
+precisions of the solution, for kernel logistic regression :math:`C p(1-p)`). While e is not small against n the
+search goes on from there with more landmarks, and at last with the whole matrix.
+"""
+
+import time
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
+
+from foldless import criteria, searches
+from foldless.contracts import Box, Outcome, Stop
+from foldless.criterion import Criterion
+from foldless.errors import LandmarkWarning, SearchWarning, Undefined, UnknownName
+from foldless.named import named_kernel
+from foldless.objective import Problem
+from foldless.representation import Dense, Nystrom, has_noise, spread_landmarks, uniform_landmarks
+from foldless.verbs import diagonal
+from foldless.walk import Search
+
+GRAMS = ("auto", "dense", "lowrank", "nystrom")
+SMALL = 250  # rows up to which the whole matrix is the cheapest Gram
+FINISH = 1500  # rows up to which the last fit is on the whole matrix even where the search needed less
+LARGE = 4000  # rows up to which the whole matrix is affordable
+FIRST, GROWTH = 64, 4  # landmarks to begin with, and how they multiply
+NEGLIGIBLE = 0.01  # e / n of eq. (1) below which more landmarks change nothing that matters
+MEMORY = 1.5e8  # numbers in a low-rank factor
+REGULARISATION = (1e-5, 1e7)  # of C times the mean diagonal of K
+CHAPTERS = 8  # of a checkpoint, per candidate kernel: more than there are representations
+CUT_SHORT = (Stop.BUDGET, Stop.TIME, Stop.INTERRUPTED)
+WIDTHS, STRENGTHS = (
+    (-2.0, -1.0, 0.0, 1.0, 2.0),
+    (0.0, 3.0),
+)  # coarse look: log width and log C about the start
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """What was chosen, and how.
+
+    Attributes
+    ----------
+    kernel, machine, criterion
+        The chosen hyper-parameters and what chose them.
+    representation, solution, reading
+        The final fit, and the criterion there.
+    outcome : Outcome
+        The whole search.
+    gap : float
+        e / n of eq. (1) at the final fit: 0 for a whole matrix.
+    """
+
+    kernel: Kernel
+    machine: Any
+    criterion: Criterion
+    representation: Any
+    solution: Any
+    reading: Any
+    outcome: Outcome
+    gap: float
+
+
+def select(
+    X,
+    Y,
+    *,
+    kernel,
+    machine,
+    criterion,
+    search="lbfgs",
+    tune_machine=True,
+    gram="auto",
+    n_components=None,
+    n_starts=None,
+    max_evaluations=None,
+    time_budget=None,
+    random_state=None,
+    watch=None,
+    checkpoint=None,
+):
+    """Choose the parameters of ``kernel`` and ``machine`` by ``criterion``, and fit.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+    Y : array of shape (n, k)
+    kernel : str, Kernel, or list of them
+        Of several, the one with the lowest criterion is chosen.
+    machine : Machine
+    criterion, search : str or object
+    tune_machine : bool
+        Whether the regularisation is tuned along.
+    gram : {"auto", "dense", "lowrank", "nystrom"}
+    n_components : int, optional
+        Landmarks of a low-rank Gram.
+    n_starts, max_evaluations, time_budget, random_state, watch, checkpoint
+        See the estimators.
+
+    Returns
+    -------
+    selection : Selection
+    """
+    candidates = kernel if isinstance(kernel, (list, tuple)) else [kernel]
+    if not len(candidates):
+        raise ValueError("kernel must name at least one candidate, got an empty list.")
+    kernels = [as_kernel(candidate, X) for candidate in candidates]
+    criterion, search = as_criterion(criterion), as_search(search, n_starts)
+    deadline = np.inf if time_budget is None else time.perf_counter() + time_budget
+    rng = np.random.default_rng(_seed(random_state))
+    found = []
+    for k in kernels:
+        representations = stages(k, X, gram, n_components, rng)
+        exact = gram == "auto" and n_components is None and X.shape[0] <= FINISH
+        plan = Plan(
+            X,
+            Y,
+            machine,
+            criterion,
+            search,
+            tune_machine,
+            exact,
+            max_evaluations,
+            deadline,
+            watch,
+            checkpoint,
+        )
+        found.append(plan.run(k, representations, CHAPTERS * len(found)))
+    return min(found, key=lambda selection: selection.reading.value)
+
+
+def _seed(random_state):
+    if isinstance(random_state, np.random.RandomState):
+        return random_state.randint(2**31)
+    return random_state
+
+
+def as_kernel(kernel, X):
+    """Return a kernel object for a name or a kernel."""
+    if isinstance(kernel, str):
+        return named_kernel(kernel, X)
+    if not isinstance(kernel, Kernel) or isinstance(kernel, CompoundKernel):
+        raise TypeError(
+            f"kernel must be a name, an object of sklearn.gaussian_process.kernels, or a list of them; got {kernel!r}."
+        )
+    return kernel
+
+
+def as_criterion(criterion):
+    """Return a criterion object for a name or an object."""
+    if isinstance(criterion, Criterion):
+        return criterion
+    if criterion not in criteria.BY_NAME:
+        raise UnknownName("criterion", criterion, criteria.BY_NAME)
+    return criteria.BY_NAME[criterion]()
+
+
+def as_search(search, n_starts=None):
+    """Return a search object for a name or an object."""
+    if not isinstance(search, Search):
+        if search not in searches.BY_NAME:
+            raise UnknownName("search", search, searches.BY_NAME)
+        search = searches.BY_NAME[search]()
+    if n_starts is None or not hasattr(search, "n_starts"):
+        return search
+    return replace(search, n_starts=n_starts)
+
+
+def stages(kernel, X, gram, n_components, rng):
+    """Yield the representations to search on, from cheap to exact."""
+    n = X.shape[0]
+    if gram not in GRAMS:
+        raise UnknownName("gram", gram, GRAMS)
+    if n_components is not None and n_components > n:
+        message = f"n_components={n_components} is more than the {n} rows; all of them are used."
+        warnings.warn(LandmarkWarning(message), stacklevel=2)
+    if gram == "dense" or (gram == "auto" and (n <= SMALL or has_noise(kernel) or is_precomputed(kernel))):
+        yield Dense(X)
+        return
+    if has_noise(kernel):
+        raise ValueError(f"gram={gram!r} cannot hold the WhiteKernel of {kernel}; use gram='dense'.")
+    draw = uniform_landmarks if gram == "nystrom" else spread_landmarks
+    for m in landmark_counts(n, gram, n_components):
+        yield Nystrom(X, draw(X, m, rng))
+    if gram == "auto" and n <= LARGE and n_components is None:
+        yield Dense(X)
+
+
+def landmark_counts(n, gram, n_components):
+    """Numbers of landmarks to try in turn."""
+    if n_components is not None:
+        return [min(n, n_components)]
+    most = int(min(n, max(FIRST, MEMORY / n), n / 2 if gram == "auto" and n <= LARGE else n))
+    counts = [FIRST]
+    while counts[-1] * GROWTH <= most:
+        counts.append(counts[-1] * GROWTH)
+    return counts
+
+
+def is_precomputed(kernel):
+    """Tell whether the points are the Gram matrix itself."""
+    return type(kernel).__name__ == "Precomputed"
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What stays the same for every candidate kernel."""
+
+    X: Any
+    Y: Any
+    machine: Any
+    criterion: Criterion
+    search: Search
+    tune_machine: bool
+    exact: bool  # finish on the whole matrix when it is affordable
+    max_evaluations: int | None
+    deadline: float  # of time.perf_counter
+    watch: Any
+    checkpoint: Any
+
+    def run(self, kernel, representations, chapter):
+        """Search on each representation in turn until the approximation no longer matters, then fit."""
+        scale = self.scale(kernel)
+        outcome, starts, stage = None, self.starts(kernel, scale), 0
+        for stage, representation in enumerate(representations):
+            problem = Problem(kernel, self.rough, self.criterion, representation, self.Y, self.tune_machine)
+            outcome = self.join(outcome, self.walk(problem, scale, starts, outcome, chapter + stage))
+            solution = problem.solve(outcome.best.theta)[2]
+            gap = representation_gap(problem.at(outcome.best.theta)[0], self.X, solution)
+            if gap <= NEGLIGIBLE or outcome.stop in CUT_SHORT:
+                break
+            starts = [outcome.best.theta]
+        self.tell(outcome)
+        if self.exact:
+            representation, gap = Dense(self.X), 0.0
+        final = Problem(kernel, self.machine, self.criterion, representation, self.Y, self.tune_machine)
+        chosen, machine, solution = final.solve(outcome.best.theta, solution.start)
+        reading = self.criterion(solution)
+        return Selection(chosen, machine, self.criterion, representation, solution, reading, outcome, gap)
+
+    @property
+    def rough(self):
+        """The machine at the accuracy a search needs."""
+        return getattr(self.machine, "rough", self.machine)
+
+    def scale(self, kernel):
+        """Mean diagonal of the kernel matrix: the regularisation is searched in its units."""
+        mean = float(np.mean(diagonal(kernel, self.X)))
+        return mean if np.isfinite(mean) and mean > 0 else 1.0
+
+    def box(self, kernel, scale):
+        """Bounds: the kernel's own, and a wide range of regularisation."""
+        bounds = kernel.bounds.reshape(-1, 2)
+        if self.tune_machine:
+            bounds = np.vstack([bounds, np.sort(self.regularisation(scale, np.log(REGULARISATION)))])
+        return Box(bounds[:, 0], bounds[:, 1])
+
+    def regularisation(self, scale, strength):
+        """The machine's theta for a given strength of fit (log C, or minus log alpha, in units of ``scale``)."""
+        return self.machine.sign * (np.asarray(strength) - np.log(scale))
+
+    def starts(self, kernel, scale):
+        """A coarse look at widths and regularisation around the kernel as given."""
+        widths = [kernel.theta + width for width in (WIDTHS if len(kernel.theta) else (0.0,))]
+        strengths = (
+            self.regularisation(scale, STRENGTHS).reshape(-1, 1) if self.tune_machine else [np.zeros(0)]
+        )
+        return [np.r_[width, strength] for width in widths for strength in strengths]
+
+    def walk(self, problem, scale, starts, before, chapter):
+        """Run the search with what is left of the budget."""
+        used = 0 if before is None else len(before.trace)
+        if self.max_evaluations is not None and used >= self.max_evaluations:
+            return replace(before, trace=(), stop=Stop.BUDGET)
+        outcome = self.search(
+            problem,
+            self.box(problem.kernel, scale),
+            starts,
+            max_evaluations=None if self.max_evaluations is None else self.max_evaluations - used,
+            time_budget=self.deadline - time.perf_counter() if np.isfinite(self.deadline) else None,
+            watch=self.watch,
+            checkpoint=self.checkpoint,
+            chapter=chapter,
+        )
+        if not np.isfinite(outcome.best.value):
+            note = outcome.best.note
+            raise Undefined(f"{self.criterion.name} is defined nowhere it was looked for: {note}")
+        return outcome
+
+    def join(self, before, after):
+        """Return the outcome of both; the best and the optima are those of the finer representation."""
+        return after if before is None else replace(after, trace=before.trace + after.trace)
+
+    def tell(self, outcome):
+        """Warn about a search that was cut short."""
+        if outcome.stop in CUT_SHORT:
+            count = len(outcome.trace)
+            warnings.warn(
+                SearchWarning(f"{self.search.name} ended after {count} evaluations. {outcome.stop.value}"),
+                stacklevel=2,
+            )
+
+
+def representation_gap(kernel, X, solution):
+    """Eq. (1) over n; zero for a whole matrix."""
+    if not hasattr(solution.gram, "F"):
+        return 0.0
+    lost = np.maximum(diagonal(kernel, X) - solution.gram.diag(), 0)
+    return float(np.mean(solution.precision * lost))

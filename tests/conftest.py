@@ -1,0 +1,35 @@
+import numpy as np
+import pytest
+from hypothesis import settings
+
+# The same examples in every run, and no stopwatch: a busy machine is not a wrong formula.
+settings.register_profile("foldless", derandomize=True, deadline=None)
+settings.load_profile("foldless")
+
+
+@pytest.fixture
+def rng():
+    """The one source of randomness in tests: fixed, and fresh for every test."""
+    return np.random.default_rng(20240607)
+
+
+@pytest.fixture
+def two_classes(rng):
+    """Forty points of two overlapping clouds in three dimensions; labels -1 and 1."""
+    y = np.repeat([-1.0, 1.0], 20)
+    return rng.normal(size=(40, 3)) + 0.8 * y[:, None], y
+
+
+@pytest.fixture
+def three_classes(rng):
+    """Sixty points of three clouds in the plane; labels 0, 1, 2."""
+    y = np.repeat([0, 1, 2], 20)
+    centres = np.array([[0.0, 2.0], [-1.5, -1.0], [1.5, -1.0]])
+    return rng.normal(size=(60, 2)) + centres[y], y
+
+
+@pytest.fixture
+def noisy_curve(rng):
+    """Forty points of a sine with noise of standard deviation 0.1."""
+    X = rng.uniform(-3, 3, size=(40, 1))
+    return X, np.sin(X[:, 0]) + 0.1 * rng.normal(size=40)

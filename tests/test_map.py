@@ -1,0 +1,204 @@
+"""The map of the package: which line may import which. An import names only lines further up."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "foldless"
+
+BELOW_GRAMS = {"contracts", "errors", "linalg", "verbs", "kernels"}
+BELOW_MACHINES = BELOW_GRAMS | {"losses", "grams", "smoother"}
+BELOW_CRITERIA = BELOW_MACHINES | {"machines", "inference", "criterion", "folds"}
+BELOW_SELECTION = BELOW_CRITERIA | {"criteria", "named", "representation", "walk", "searches", "objective"}
+BELOW_ESTIMATORS = BELOW_SELECTION | {"selection", "progress", "datasets"}
+FILES = {"sheet", "formats", "encoding"}
+
+MAY_IMPORT = {
+    "contracts": set(),
+    "errors": set(),
+    "linalg": {"errors"},
+    "verbs": {"contracts", "errors", "linalg"},
+    "walk": {"contracts", "errors"},
+    "criterion": {"contracts", "errors"},
+    "losses": {"errors"},
+    "smoother": {"contracts", "errors", "linalg"},
+    "folds": set(),
+    "kernels": BELOW_GRAMS - {"kernels"},
+    "named": BELOW_GRAMS,
+    "grams": BELOW_GRAMS,
+    "representation": BELOW_GRAMS | {"grams"},
+    "machines": BELOW_MACHINES,
+    "inference": BELOW_MACHINES | {"machines"},
+    "criteria": BELOW_CRITERIA,
+    "searches": {"contracts", "errors", "walk"},
+    "objective": {"contracts", "errors"},
+    "selection": BELOW_SELECTION,
+    "progress": set(),
+    "shell": BELOW_ESTIMATORS,
+    "datasets": {"errors"},
+    "sheet": {"errors"},
+    "formats": {"errors", "sheet"},
+    "encoding": {"errors", "sheet"},
+    "data": {"errors"} | FILES,
+    "estimators": BELOW_ESTIMATORS | {"shell"},
+    "report": {"contracts", "errors", "selection", "estimators"},
+    "cli": BELOW_ESTIMATORS | FILES | {"shell", "data", "estimators", "report"},
+}
+# foldless itself gathers the public names; `python -m foldless` is the command line.
+ANYTHING = {"__init__", "__main__"}
+GATHERS_ITS_FOLDER = {"__init__.py", "combine.py"}
+
+
+def line_of(module: Path, source: Path) -> str:
+    """The line of the map a file stands on: its folder in the package, or its own name."""
+    first = module.relative_to(source).parts[0]
+    return first.removesuffix(".py")
+
+
+def targets(node: ast.AST, package: list[str]) -> list[str]:
+    """Dotted names below foldless that an import statement reaches for; `package` is where it stands."""
+    if isinstance(node, ast.Import):
+        return [
+            alias.name.partition(".")[2] for alias in node.names if alias.name.partition(".")[0] == "foldless"
+        ]
+    if not isinstance(node, ast.ImportFrom):
+        return []
+    if node.level:
+        base = package[: len(package) - node.level + 1] + (node.module or "").split(".")
+    else:
+        base = (node.module or "").split(".")
+        if base.pop(0) != "foldless":
+            return []
+    base = [part for part in base if part]
+    return [".".join([*base, alias.name]) for alias in node.names]
+
+
+def imports(module: Path, source: Path) -> Iterator[tuple[int, str]]:
+    """Line numbers and dotted names of all our imports in a file, also those inside functions."""
+    package = list(module.relative_to(source).parts[:-1])
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        for name in targets(node, package):
+            yield node.lineno, name
+
+
+def complaint(module: Path, source: Path, name: str, table: dict[str, set[str]]) -> str | None:
+    """What is wrong with one import, or None."""
+    own, other = line_of(module, source), name.partition(".")[0]
+    if other == own:
+        return _sibling(module, source, name)
+    if other.startswith("__") and other.endswith("__"):  # foldless.__version__
+        return None
+    if other in table[own]:
+        return None
+    if other not in table:
+        return (
+            f"imports foldless.{name}, which names no line of the map; import from the module that defines it"
+        )
+    allowed = ", ".join(sorted(table[own])) or "nothing of ours"
+    return f"imports foldless.{name}, but {own} may import only: {allowed}"
+
+
+def _sibling(module: Path, source: Path, name: str) -> str | None:
+    """Files of one folder do not import each other; its __init__.py and combine.py gather them."""
+    if module.name in GATHERS_ITS_FOLDER:
+        return None
+    return f"imports foldless.{name} from its own folder; move what both need up a line, or use combine.py"
+
+
+def violations(source: Path, table: dict[str, set[str]]) -> list[str]:
+    """Everything in a tree that breaks the map, as `file:line: sentence`."""
+    found = []
+    for module in sorted(source.rglob("*.py")):
+        own, place = line_of(module, source), module.relative_to(source)
+        if own in ANYTHING:
+            continue
+        if own not in table:
+            found.append(f"{place}:1: {own} is not on the map; add it to MAY_IMPORT with what it may import")
+            continue
+        for line, name in imports(module, source):
+            if said := complaint(module, source, name, table):
+                found.append(f"{place}:{line}: {said}")
+    return found
+
+
+def test_every_import_names_a_line_further_up():
+    found = violations(SOURCE, MAY_IMPORT)
+    assert not found, "\n".join(["the map is broken:", *found])
+
+
+def test_the_map_has_no_cycle():
+    above: dict[str, set[str]] = dict(MAY_IMPORT)
+    while above:
+        free = {line for line, needs in above.items() if not needs & above.keys()}
+        assert free, f"a cycle among {sorted(above)}"
+        above = {line: needs for line, needs in above.items() if line not in free}
+
+
+# The checker itself, on a small tree that is right, and on ways of breaking it.
+
+TABLE = {"errors": set(), "linalg": {"errors"}, "machines": {"errors", "linalg"}}
+RIGHT = {
+    "__init__.py": "from foldless.machines import ridge\n",
+    "errors.py": "import numpy\n",
+    "linalg.py": "from foldless.errors import FoldlessError\nfrom foldless import __version__\n",
+    "machines/__init__.py": "from foldless.machines.ridge import Ridge\nfrom .svm import SVM\n",
+    "machines/ridge.py": "import foldless.linalg\nfrom ..errors import FoldlessError\n",
+    "machines/svm.py": "from foldless import linalg, errors\n",
+    "machines/combine.py": "from foldless.machines.ridge import Ridge\n",
+}
+
+
+def grow(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+def test_the_checker_passes_a_right_tree(tmp_path):
+    assert violations(grow(tmp_path, RIGHT), TABLE) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        (
+            "linalg.py",
+            "import numpy\nfrom foldless.machines import R\n",
+            ["linalg.py:2", "machines.R", "only: errors"],
+        ),
+        (
+            "errors.py",
+            "import foldless.linalg as la\n",
+            ["errors.py:1", "foldless.linalg", "nothing of ours"],
+        ),
+        ("errors.py", "def f():\n    from foldless import linalg\n", ["errors.py:2", "foldless.linalg"]),
+        ("linalg.py", "from . import machines\n", ["linalg.py:1", "foldless.machines"]),
+        (
+            "linalg.py",
+            "from .machines.ridge import Ridge\n",
+            ["linalg.py:1", "foldless.machines.ridge.Ridge"],
+        ),
+        (
+            "linalg.py",
+            "from foldless import Ridge\n",
+            ["linalg.py:1", "foldless.Ridge", "no line of the map"],
+        ),
+        (
+            "machines/svm.py",
+            "from foldless.machines.ridge import R\n",
+            ["machines/svm.py:1", "own folder", "combine.py"],
+        ),
+        ("machines/svm.py", "from .ridge import R\n", ["machines/svm.py:1", "own folder"]),
+        ("machines/svm.py", "from . import ridge\n", ["machines/svm.py:1", "own folder"]),
+        ("utils.py", "", ["utils.py:1", "not on the map"]),
+        ("extras/one.py", "", ["extras/one.py:1", "extras is not on the map"]),
+    ],
+)
+def test_the_checker_names_file_line_and_import(tmp_path, name, text, words):
+    found = violations(grow(tmp_path, {**RIGHT, name: text}), TABLE)
+    assert len(found) == 1
+    for word in words:
+        assert word in found[0].replace("\\", "/")
