@@ -144,7 +144,7 @@ class SIC(Criterion):
         if self.norm == "fixed":
             return _remembered(solution, self.reference)
         metric = solution.metric()
-        return norm.stabilised(metric, self.gamma) if self.norm == "gamma" else norm.pseudo_inverse(metric)
+        return norm.stabilised(metric, self.gamma, solution.repeats) if self.norm == "gamma" else norm.pseudo_inverse(metric)
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,9 +251,10 @@ def _look(basis, W):
     Q = np.column_stack([basis.free, basis.Q])
     WQ = W.apply(Q)
     S = Q.T @ WQ
-    if Q.shape[1] >= basis.n:
-        return _Sight(basis.free.shape[1], np.diag(S).copy(), S**2, (S**2).sum(1), float((S**2).sum()))
-    return _Sight(basis.free.shape[1], np.diag(S).copy(), S**2, (WQ**2).sum(0), W.square)
+    complete = Q.shape[1] >= basis.n  # then nothing lies beyond it but repeated rows
+    reach = (S**2).sum(1) if complete else (WQ**2).sum(0)
+    norm2 = reach.sum() + W.beyond if complete else W.square
+    return _Sight(basis.free.shape[1], np.diag(S).copy(), S**2, reach, float(norm2))
 
 
 def _remembered(solution, reference):

@@ -26,6 +26,7 @@ class KernelNorm:
     omega: Vector
     outside: float = 0.0
     gamma_rate: float = 0.0  # d gamma / d mu_1
+    repeats: float = 0.0  # directions within equal rows, which the basis leaves out
 
     moves = True  # with K
 
@@ -37,12 +38,17 @@ class KernelNorm:
     @property
     def trace(self):
         """tr W."""
-        return float(self.omega.sum()) + self.outside * self.basis.null
+        return float(self.omega.sum()) + self.outside * (self.basis.null + self.repeats)
 
     @property
     def square(self):
         """tr W^2."""
-        return float(self.omega @ self.omega) + self.outside**2 * self.basis.null
+        return float(self.omega @ self.omega) + self.outside**2 * (self.basis.null + self.repeats)
+
+    @property
+    def beyond(self):
+        """What repeated rows contribute to tr W^2."""
+        return self.outside**2 * self.repeats
 
     def sensitivity(self, s2):
         """Return ``2 s2 W`` as a sensitivity."""
@@ -60,6 +66,7 @@ class FixedNorm:
     e: Vector
 
     moves = False
+    beyond = 0.0
 
     def apply(self, M):
         """Return W M."""
@@ -82,11 +89,11 @@ class FixedNorm:
         return Sensitivity(2 * s2 * self.diag, P=self.B * (s2 * self.e), Q=self.B)
 
 
-def stabilised(metric, gamma=None):
+def stabilised(metric, gamma=None, repeats=0.0):
     r"""Return the norm of :math:`(K + \gamma I)^{-1}`; by default :math:`\gamma = 10^{-2} \mu_1`."""
     rate = STABILISER if gamma is None else 0.0
     gamma = STABILISER * metric.s[0] if gamma is None else gamma
-    return KernelNorm(metric, 1 / (metric.s + gamma), 1 / gamma, rate)
+    return KernelNorm(metric, 1 / (metric.s + gamma), 1 / gamma, rate, repeats)
 
 
 def pseudo_inverse(metric):
