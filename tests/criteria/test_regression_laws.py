@@ -130,7 +130,9 @@ def test_adjoint_on_a_thin_gram(criterion, machine, rng):
 def test_permuting_the_rows_changes_nothing(machine, rng):
     order = rng.permutation(N)
     m = MACHINES[machine]
-    changes = {name: getattr(m, name)[order] for name in ("weights", "copies") if getattr(m, name) is not None}
+    changes = {
+        name: getattr(m, name)[order] for name in ("weights", "copies") if getattr(m, name) is not None
+    }
     if isinstance(m, Subset):
         changes["indices"] = np.argsort(order)[m.indices]
     moved = type(m)(**{**vars(m), **changes}).solve(DenseGram(K[np.ix_(order, order)]), Y[order])
@@ -139,7 +141,9 @@ def test_permuting_the_rows_changes_nothing(machine, rng):
             continue  # the folds and the reference would have to be permuted too
         before, after = criterion(at(m, K)), criterion(moved)
         assert after.value == pytest.approx(before.value, rel=1e-9), criterion
-        assert after.adjoint == pytest.approx(before.adjoint[np.ix_(order, order)], rel=1e-8, abs=1e-10), criterion
+        assert after.adjoint == pytest.approx(before.adjoint[np.ix_(order, order)], rel=1e-8, abs=1e-10), (
+            criterion
+        )
 
 
 @pytest.mark.parametrize("criterion", ["gcv", "loo", "kfold", "abic profiled", "evidence"])
@@ -185,7 +189,9 @@ def test_a_large_lambda_fits_nothing(penalty):
 
 def test_a_tiny_lambda_interpolates_and_sic_has_its_limit():
     s = Ridge(1e-13, route="spectrum").solve(DenseGram(K), Y)
-    expected = np.mean(-np.einsum("ik,ik->k", Y, np.linalg.solve(K, Y))) + 2 * 0.3 * np.trace(np.linalg.inv(K))
+    expected = np.mean(-np.einsum("ik,ik->k", Y, np.linalg.solve(K, Y))) + 2 * 0.3 * np.trace(
+        np.linalg.inv(K)
+    )
     assert SIC("e", 0.3)(s).value == pytest.approx(expected, rel=1e-9)
 
 
@@ -237,7 +243,9 @@ def test_sic_by_definition_with_pseudo_inverses():
             alpha, D = X @ y, X - Kp
             e = alpha - Kp @ y
             expected = e @ A @ e - 0.3 * np.trace(A @ D @ D.T) + 0.3 * np.trace(A @ X @ X.T)
-            assert SIC("paper", 0.3)(machine.solve(DenseGram(A), y[:, None])).value == pytest.approx(expected, rel=1e-7)
+            assert SIC("paper", 0.3)(machine.solve(DenseGram(A), y[:, None])).value == pytest.approx(
+                expected, rel=1e-7
+            )
 
 
 def test_sic_may_not_compare_kernels():
@@ -256,7 +264,15 @@ def test_copies_are_repeated_rows():
     for bias in (False, True):
         once = Ridge(0.3, bias=bias, weights=COPIES, copies=COPIES).solve(DenseGram(K), Y)
         many = Ridge(0.3, bias=bias, route="spectrum").solve(DenseGram(K[np.ix_(rows, rows)]), Y[rows])
-        for criterion in (LOO(), GCV(), Mallows(0.3), ABIC(), ABIC(0.3), Evidence(), SIC(sigma2=0.3, gamma=0.2)):
+        for criterion in (
+            LOO(),
+            GCV(),
+            Mallows(0.3),
+            ABIC(),
+            ABIC(0.3),
+            Evidence(),
+            SIC(sigma2=0.3, gamma=0.2),
+        ):
             a, b = criterion(once), criterion(many)
             assert a.value == pytest.approx(b.value, rel=1e-9), criterion
             assert a.slope == pytest.approx(b.slope, rel=1e-7), criterion

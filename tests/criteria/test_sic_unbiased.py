@@ -40,7 +40,9 @@ def test_sic_estimates_the_error_in_the_function_space(name):
 
 
 @pytest.mark.parametrize("name", MACHINES)
-@pytest.mark.parametrize("criterion", [SIC("gamma", S2, gamma=0.4), SIC("fixed", S2, reference=K @ K + np.eye(14))])
+@pytest.mark.parametrize(
+    "criterion", [SIC("gamma", S2, gamma=0.4), SIC("fixed", S2, reference=K @ K + np.eye(14))]
+)
 def test_sic_estimates_the_error_in_its_norm(name, criterion):
     machine = MACHINES[name]
     v = np.ones(14) if machine.weights is None else machine.weights
@@ -66,7 +68,10 @@ def test_mallows_estimates_the_error_and_the_noise():
 @pytest.mark.parametrize("name", ["K", "I", "subset"])
 def test_the_error_bar_is_that_of_the_draws(norm, name):
     criterion = SIC(norm, S2)
-    values, estimates = per_draw(criterion, MACHINES[name], Y), per_draw(criterion, MACHINES[name], Y, "variance")
+    values, estimates = (
+        per_draw(criterion, MACHINES[name], Y),
+        per_draw(criterion, MACHINES[name], Y, "variance"),
+    )
     assert estimates.mean() == pytest.approx(values.var(), rel=0.05)
 
 

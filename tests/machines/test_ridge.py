@@ -20,7 +20,10 @@ B = RNG.normal(size=(N, N))
 T = B @ B.T / N + 0.1 * np.eye(N)
 SINGULAR = B[:, :10] @ B[:, :10].T
 SETTINGS = [(bias, weights) for bias in (False, True) for weights in (None, V)]
-GRAMS = {"dense": lambda: DenseGram(K), "lowrank": lambda: LowRankGram(np.linalg.cholesky(K + 1e-12 * np.eye(N)))}
+GRAMS = {
+    "dense": lambda: DenseGram(K),
+    "lowrank": lambda: LowRankGram(np.linalg.cholesky(K + 1e-12 * np.eye(N))),
+}
 
 
 @pytest.mark.parametrize("kind", GRAMS)
@@ -103,7 +106,12 @@ def test_restricted_likelihood_with_weights_by_its_formula():
     M = K + np.diag(0.2 / V)
     A = np.linalg.inv(M)
     q = Y[:, 0] @ s.alpha[:, 0]
-    expected = (N - 1) * (np.log(2 * np.pi * q / (N - 1)) + 1) + np.linalg.slogdet(M)[1] + np.log(A.sum()) - np.log(N)
+    expected = (
+        (N - 1) * (np.log(2 * np.pi * q / (N - 1)) + 1)
+        + np.linalg.slogdet(M)[1]
+        + np.log(A.sum())
+        - np.log(N)
+    )
     assert ABIC()(s).value == pytest.approx(expected, rel=1e-10)
 
 
@@ -113,7 +121,9 @@ def test_variance_is_that_of_a_gaussian_process(weights, route):
     new = np.linspace(-4, 4, 7)[:, None]
     s = Ridge(0.2, weights=weights, route=route).solve(DenseGram(K), Y[:, :1])
     noise = 0.3 if weights is None else 0.3 / weights
-    gp = GaussianProcessRegressor(ConstantKernel(0.3 / 0.2, "fixed") * RBF(0.8, "fixed"), alpha=noise, optimizer=None)
+    gp = GaussianProcessRegressor(
+        ConstantKernel(0.3 / 0.2, "fixed") * RBF(0.8, "fixed"), alpha=noise, optimizer=None
+    )
     mean, sd = gp.fit(X, Y[:, 0]).predict(new, return_std=True)
     cross = RBF(0.8)(new, X)
     assert cross @ s.alpha[:, 0] == pytest.approx(mean, rel=1e-8)

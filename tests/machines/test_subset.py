@@ -65,7 +65,9 @@ def test_forward_selection_by_mallows_needs_no_pool():
 
 def test_forward_selection_finds_a_sparse_truth():
     clean = K[:, [3, 11, 20]] @ np.array([[1.5], [-2.0], [1.0]])
-    found = forward(LowRankGram(np.linalg.cholesky(K + 1e-10 * np.eye(N))), clean, lambda s: LOO()(s).value, Subset([0]))
+    found = forward(
+        LowRankGram(np.linalg.cholesky(K + 1e-10 * np.eye(N))), clean, lambda s: LOO()(s).value, Subset([0])
+    )
     assert min(found.values) < 1e-4 * np.var(clean)
 
 
