@@ -9,8 +9,8 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "foldless"
 
 BELOW_GRAMS = {"contracts", "errors", "linalg", "verbs", "kernels"}
-BELOW_MACHINES = BELOW_GRAMS | {"losses", "grams", "smoother"}
-BELOW_CRITERIA = BELOW_MACHINES | {"machines", "inference", "criterion", "folds"}
+BELOW_MACHINES = BELOW_GRAMS | {"labels", "losses", "grams", "smoother"}
+BELOW_CRITERIA = BELOW_MACHINES | {"machines", "inference", "criterion"}
 BELOW_SELECTION = BELOW_CRITERIA | {"criteria", "named", "representation", "walk", "searches", "objective"}
 BELOW_ESTIMATORS = BELOW_SELECTION | {"selection", "progress", "datasets"}
 FILES = {"sheet", "formats", "encoding"}
@@ -22,9 +22,9 @@ MAY_IMPORT = {
     "verbs": {"contracts", "errors", "linalg"},
     "walk": {"contracts", "errors"},
     "criterion": {"contracts", "errors"},
+    "labels": {"errors"},
     "losses": {"errors"},
     "smoother": {"contracts", "errors", "linalg"},
-    "folds": set(),
     "kernels": BELOW_GRAMS - {"kernels"},
     "named": BELOW_GRAMS,
     "grams": BELOW_GRAMS,

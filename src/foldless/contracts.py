@@ -59,6 +59,27 @@ class Factor(Protocol):
     def trace_inverse(self) -> float:
         r"""Return the trace of :math:`A = (K + W^{-1})^{-1}`."""
 
+    def sandwich(self, e: Vector) -> Vector:
+        """Return the diagonal of ``V diag(e) V``."""
+
+    def spread(self, e: Vector) -> float:
+        """Return ``<diag(e), V - V W V>``."""
+
+    def congruence(self, e: Vector) -> Any:
+        """Return ``H' diag(e) H`` with ``H = I - V W``: an array, or an operator."""
+
+    def inverse(self) -> Any:
+        r"""Return :math:`A` in the form of the Gram's adjoints: an array or an operator."""
+
+    def block(self, rows: NDArray[np.intp]) -> Matrix:
+        """Return ``A[rows][:, rows]``: what it takes to leave these rows out."""
+
+    def covariance_block(self, rows: NDArray[np.intp]) -> Matrix:
+        """Return ``V[rows][:, rows]``."""
+
+    def inverse_block(self, rows: NDArray[np.intp]) -> Matrix:
+        """Return ``(I - S V S)[rows][:, rows]``, without cancellation where the Gram can."""
+
 
 @runtime_checkable
 class Gram(Protocol):
@@ -89,11 +110,20 @@ class Gram(Protocol):
     def spectrum(self) -> tuple[Matrix, Vector]:
         """Return ``U`` (n, r) with orthonormal columns and ``mu`` (r,) decreasing, ``K = U diag(mu) U'``."""
 
-    def spectrum_beside(self, free: Matrix, s: Vector | None = None) -> tuple[Matrix, Vector]:
-        """Return the same for ``S K S`` restricted to the complement of orthonormal directions ``free`` (n, p)."""
+    def weighted_spectrum(self, v: Vector, bias: bool = False) -> tuple[Matrix, Vector]:
+        """Return the pairs of ``D K D``, ``D = diag(sqrt(v))``, with a bias those orthogonal to ``D1``."""
 
     def image_beside(self, free: Matrix, s: Vector, B: Matrix | None = None) -> tuple[Matrix, Vector]:
-        """Return left singular vectors of ``S K B`` on that complement and the squared singular values."""
+        """Return left singular vectors of ``S K B`` beside orthonormal directions ``free``, singular values squared."""
+
+    def norm(self) -> float:
+        """Return the Frobenius norm."""
+
+    def centred_norm(self) -> float:
+        """Return the Frobenius norm of ``J K J``."""
+
+    def adjoint(self, P: Matrix, Q: Matrix, identity: float = 0.0, itself: float = 0.0) -> Any:
+        """Return ``(P Q' + Q P') / 2 + identity I + itself K`` for thin P and Q, in the form adjoints have here."""
 
 
 class Solution(Protocol):

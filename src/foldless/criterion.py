@@ -22,8 +22,8 @@ class Criterion:
     """
 
     name: ClassVar[str] = ""
-    tunes_kernel: ClassVar[bool] = True  # False: its values on two kernels are not comparable
-    why_not: ClassVar[str] = ""  # the reason, and the alternatives, when they are not
+    tunes_kernel: ClassVar[bool] = True
+    why_not: ClassVar[str] = ""
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)

@@ -1,5 +1,8 @@
 """Small pieces of linear algebra that several files need."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.linalg import lapack
 from scipy.sparse.linalg import LinearOperator
@@ -10,6 +13,13 @@ from foldless.errors import NotPositiveDefinite
 def symmetric(A):
     """Return the symmetric part of ``A``."""
     return (A + A.T) / 2
+
+
+def mirror(L):
+    """Return the symmetric matrix whose lower triangle is that of ``L``."""
+    A = np.tril(L)
+    A += np.tril(L, -1).T
+    return A
 
 
 def cholesky(A, overwrite=False):
@@ -71,20 +81,90 @@ def centre(K):
     return Kc
 
 
+class Operator(LinearOperator):
+    """A symmetric matrix known by its products: a weighted sum of terms.
+
+    A term has ``apply(M)``, its product with a block, and ``on(F)``, the pair ``(G F, F' G F)``: what the way back
+    through a low-rank Gram needs, often cheaper than by ``apply``.
+    """
+
+    def __init__(self, n, terms):
+        super().__init__(np.float64, (n, n))
+        self.terms = terms
+
+    def _matvec(self, x):
+        return sum(scale * term.apply(x) for scale, term in self.terms)
+
+    _matmat = _rmatvec = _rmatmat = _matvec
+
+    def _adjoint(self):
+        return self
+
+    def __add__(self, other):
+        if isinstance(other, Operator):
+            return Operator(self.shape[0], self.terms + other.terms)
+        return super().__add__(other)
+
+    def __mul__(self, factor):
+        if np.isscalar(factor):
+            return Operator(self.shape[0], [(factor * scale, term) for scale, term in self.terms])
+        return super().__mul__(factor)
+
+    __rmul__ = __mul__
+
+    def on(self, F):
+        """Return ``(G F, F' G F)``."""
+        pairs = [(scale, *term.on(F)) for scale, term in self.terms]
+        return sum(s * GF for s, GF, _ in pairs), sum(s * FGF for s, _, FGF in pairs)
+
+
+@dataclass(frozen=True, eq=False)
+class Pairing:
+    """The symmetric thin term ``(P Q' + Q P') / 2``."""
+
+    P: np.ndarray
+    Q: np.ndarray
+
+    def apply(self, M):
+        """Return the product with a block."""
+        return (self.P @ (self.Q.T @ M) + self.Q @ (self.P.T @ M)) / 2
+
+    def on(self, F):
+        """Return ``(G F, F' G F)``."""
+        GF = self.apply(F)
+        return GF, F.T @ GF
+
+
+def on_features(G, F):
+    """Return ``(G F, F' G F)`` for an array or an operator."""
+    if isinstance(G, Operator):
+        return G.on(F)
+    GF = G @ F
+    return GF, F.T @ GF
+
+
 def add_symmetric(G, P, Q):
     """Return ``G + (P Q' + Q P') / 2`` for thin P and Q (n, k), as an array or, when G is one, an operator."""
     if isinstance(G, np.ndarray):
-        T = P @ Q.T
-        return G + symmetric(T)
-    return G + _symmetric_operator(P, Q)
+        return G + symmetric(P @ Q.T)
+    return G + Operator(len(P), [(1.0, Pairing(P, Q))])
 
 
-def _symmetric_operator(P, Q):
-    def apply(M):
-        return (P @ (Q.T @ M) + Q @ (P.T @ M)) / 2
+@dataclass(frozen=True, eq=False)
+class Products:
+    """A term known only by its products."""
 
-    n = len(P)
-    return LinearOperator((n, n), matvec=apply, matmat=apply, rmatvec=apply, rmatmat=apply, dtype=float)
+    apply: Callable[[np.ndarray], np.ndarray]
+
+    def on(self, F):
+        """Return ``(G F, F' G F)``."""
+        GF = self.apply(F)
+        return GF, F.T @ GF
+
+
+def symmetric_operator(n, apply):
+    """Return the symmetric operator whose products are ``apply(M)``."""
+    return Operator(n, [(1.0, Products(apply))])
 
 
 class Complement:

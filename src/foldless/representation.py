@@ -11,8 +11,11 @@ from sklearn.cluster import kmeans_plusplus
 from sklearn.gaussian_process.kernels import Kernel, WhiteKernel
 
 from foldless.grams import DenseGram, LowRankGram
-from foldless.linalg import pivoted_cholesky, solve_lower
+from foldless.linalg import on_features, pivoted_cholesky, solve_lower
 from foldless.verbs import Pairs, diagonal, gram, pullback
+
+POOL = 30  # rows looked at per landmark when landmarks are spread out
+TINY = 1e-12  # eigenvalues of a landmark matrix below this, relative to the largest, are rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +51,8 @@ class Dense:
 class Nystrom:
     r"""Landmarks: :math:`\tilde K = K_{nm} K_{mm}^{-1} K_{mn} = F F'`.
 
-    Here :math:`F = K_{nm} L^{-T}` with :math:`L L' = K_{mm}`. The Cholesky factor is pivoted and drops landmarks that are numerically redundant; there is no jitter.
+    Here :math:`F = K_{nm} L^{-T}` with :math:`L L' = K_{mm}`. The Cholesky factor is pivoted and drops landmarks that
+    are numerically redundant; there is no jitter.
 
     Parameters
     ----------
@@ -77,22 +81,42 @@ class Nystrom:
     def pullback(self, kernel, K, adjoint):
         r"""Return the gradient in ``kernel.theta``.
 
-        With :math:`T = K_{nm} K_{mm}^{-1}` the adjoint of :math:`K_{nm}` is :math:`2 G T`, that of :math:`K_{mm}` is
-        :math:`-T' G T`.
+        With :math:`T = K_{nm} K_{mm}^{-1} = F L^{-1}` the adjoint of :math:`K_{nm}` is :math:`2 G T`, that of
+        :math:`K_{mm}` is :math:`-T' G T`.
         """
         L, kept = K.root
-        T = solve_lower(L, K.F[:, : len(kept)].T, transposed=True).T
-        GT = adjoint @ T
+        GF, FGF = on_features(adjoint, K.F[:, : len(kept)])
         m = len(self.landmarks)
         cross, own = np.zeros((K.n, m)), np.zeros((m, m))
-        cross[:, kept] = 2 * GT
-        own[np.ix_(kept, kept)] = -(T.T @ GT)
+        cross[:, kept] = 2 * solve_lower(L, GF.T, transposed=True).T
+        own[np.ix_(kept, kept)] = -solve_lower(L, solve_lower(L, FGF, transposed=True).T, transposed=True)
         return pullback(kernel, self._cross, cross) + pullback(kernel, self._own, own)
 
     def expansion(self, K, alpha):
         """Return landmarks and coefficients ``beta`` with ``f(x) = k(x, landmarks) @ beta``."""
         L, kept = K.root
         return self.X[self.landmarks[kept]], solve_lower(L, K.F[:, : len(kept)].T @ alpha, transposed=True)
+
+
+def leading_nystrom(kernel, X, landmarks, components=None):
+    r"""Low-rank Gram from the leading eigenvectors of the landmarks' own matrix, as Kobayashi and Komaki have it.
+
+    .. math:: K_{mm} = U \Lambda U', \qquad F = K_{nm} U_p \Lambda_p^{-1/2}.
+
+    With all components it is the Gram of :class:`Nystrom` in other coordinates. For fitting at a given kernel only:
+    there is no way back to ``theta``.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : array or sparse matrix of shape (n, d)
+    landmarks : array of shape (m,)
+    components : int, optional
+        The number p kept; by default all whose eigenvalue exceeds 1e-12 of the largest.
+    """
+    mu, U = np.linalg.eigh(gram(kernel, X[landmarks]))
+    kept = np.flatnonzero(mu > TINY * mu[-1])[::-1][:components]
+    return LowRankGram(gram(kernel, X, X[landmarks]) @ (U[:, kept] / np.sqrt(mu[kept])))
 
 
 def has_noise(kernel: Kernel) -> bool:
@@ -109,8 +133,10 @@ def uniform_landmarks(X, m, rng):
 
 def spread_landmarks(X, m, rng):
     """Return m rows by k-means++ seeding: far apart, but where the points are."""
-    _, rows = kmeans_plusplus(X, m, random_state=rng.integers(2**31))
-    return np.unique(rows)
+    n = X.shape[0]
+    pool = uniform_landmarks(X, POOL * m, rng) if n > POOL * m else np.arange(n)
+    _, rows = kmeans_plusplus(X[pool], m, random_state=rng.integers(2**31))
+    return np.unique(pool[rows])
 
 
 def greedy_landmarks(kernel, X, m=None, tolerance=0.0):

@@ -12,6 +12,7 @@ search goes on from there with more landmarks, and at last with the whole matrix
 import time
 import warnings
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,10 +31,12 @@ from foldless.walk import Search
 GRAMS = ("auto", "dense", "lowrank", "nystrom")
 SMALL = 250  # rows up to which the whole matrix is the cheapest Gram
 FINISH = 1500  # rows up to which the last fit is on the whole matrix even where the search needed less
-LARGE = 4000  # rows up to which the whole matrix is affordable
+LARGE = 2000  # rows up to which a search can afford the whole matrix
+HUGE = 5000  # rows up to which the last fit can
 FIRST, GROWTH = 64, 4  # landmarks to begin with, and how they multiply
-NEGLIGIBLE = 0.01  # e / n of eq. (1) below which more landmarks change nothing that matters
+NEGLIGIBLE = 0.03  # e / n of eq. (1) below which more landmarks change nothing that matters
 MEMORY = 1.5e8  # numbers in a low-rank factor
+WORK, LAST_WORK = 5e9, 3e10  # n m^2 of one look, and of the last fit
 REGULARISATION = (1e-5, 1e7)  # of C times the mean diagonal of K
 CHAPTERS = 8  # of a checkpoint, per candidate kernel: more than there are representations
 CUT_SHORT = (Stop.BUDGET, Stop.TIME, Stop.INTERRUPTED)
@@ -119,7 +122,7 @@ def select(
     found = []
     for k in kernels:
         representations = stages(k, X, gram, n_components, rng)
-        exact = gram == "auto" and n_components is None and X.shape[0] <= FINISH
+        finer = partial(last_representation, X, rng) if gram == "auto" and n_components is None else None
         plan = Plan(
             X,
             Y,
@@ -127,7 +130,7 @@ def select(
             criterion,
             search,
             tune_machine,
-            exact,
+            finer,
             max_evaluations,
             deadline,
             watch,
@@ -198,11 +201,22 @@ def landmark_counts(n, gram, n_components):
     """Numbers of landmarks to try in turn."""
     if n_components is not None:
         return [min(n, n_components)]
-    most = int(min(n, max(FIRST, MEMORY / n), n / 2 if gram == "auto" and n <= LARGE else n))
+    most = affordable(n, WORK) if n > LARGE or gram != "auto" else n / 2
     counts = [FIRST]
     while counts[-1] * GROWTH <= most:
         counts.append(counts[-1] * GROWTH)
     return counts
+
+
+def affordable(n, work):
+    """Largest number of landmarks for the given work per pass over the rows."""
+    return int(min(n, max(FIRST, min(np.sqrt(work / n), MEMORY / n))))
+
+
+def last_representation(X, rng):
+    """Return the finest representation that one fit can afford."""
+    m = affordable(X.shape[0], LAST_WORK)
+    return Dense(X) if X.shape[0] <= HUGE else Nystrom(X, spread_landmarks(X, m, rng))
 
 
 def is_precomputed(kernel):
@@ -220,7 +234,7 @@ class Plan:
     criterion: Criterion
     search: Search
     tune_machine: bool
-    exact: bool  # finish on the whole matrix when it is affordable
+    finer: Any  # makes the representation of the last fit, or None to keep that of the search
     max_evaluations: int | None
     deadline: float  # of time.perf_counter
     watch: Any
@@ -239,11 +253,11 @@ class Plan:
                 break
             starts = [outcome.best.theta]
         self.tell(outcome)
-        if self.exact:
-            representation, gap = Dense(self.X), 0.0
+        if self.finer is not None and gap > 0 and (self.X.shape[0] <= FINISH or gap > NEGLIGIBLE):
+            representation = self.finer()
         final = Problem(kernel, self.machine, self.criterion, representation, self.Y, self.tune_machine)
         chosen, machine, solution = final.solve(outcome.best.theta, solution.start)
-        reading = self.criterion(solution)
+        reading, gap = self.criterion(solution), representation_gap(chosen, self.X, solution)
         return Selection(chosen, machine, self.criterion, representation, solution, reading, outcome, gap)
 
     @property
@@ -280,7 +294,7 @@ class Plan:
         used = 0 if before is None else len(before.trace)
         if self.max_evaluations is not None and used >= self.max_evaluations:
             return replace(before, trace=(), stop=Stop.BUDGET)
-        outcome = self.search(
+        outcome = self.gait(problem, before)(
             problem,
             self.box(problem.kernel, scale),
             starts,
@@ -294,6 +308,16 @@ class Plan:
             note = outcome.best.note
             raise Undefined(f"{self.criterion.name} is defined nowhere it was looked for: {note}")
         return outcome
+
+    def gait(self, problem, before):
+        """The search as it is, rough on the first landmarks, polishing after them."""
+        if before is not None:
+            return getattr(self.search, "polish", self.search)
+        return (
+            self.search
+            if isinstance(problem.representation, Dense)
+            else getattr(self.search, "rough", self.search)
+        )
 
     def join(self, before, after):
         """Return the outcome of both; the best and the optima are those of the finer representation."""

@@ -29,10 +29,10 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import blas
-from scipy.sparse.linalg import LinearOperator
 
 from foldless.contracts import Gram, Matrix, Vector
 from foldless.errors import Undefined
+from foldless.linalg import symmetric_operator
 
 EPS = np.finfo(float).eps
 
@@ -168,7 +168,8 @@ def kernel_basis(gram, bias, weights):
         free = intercept(gram.n, bias, weights)
         root = None if weights is None else np.sqrt(weights)
         plain = weights is None and not bias
-        Q, s = gram.spectrum() if plain else gram.spectrum_beside(free, root)
+        v = np.ones(gram.n) if weights is None else weights
+        Q, s = gram.spectrum() if plain else gram.weighted_spectrum(v, bias)
         gram.memo[key] = (Basis(Q, s, free, Q.shape[1] + free.shape[1] >= gram.n, root), weights)
     return gram.memo[key][0]
 
@@ -470,12 +471,12 @@ class LinearSolution:
 
     @cached_property
     def freedom(self):
-        """tr R = n - df, copies included."""
+        """Tr R = n - df, copies included."""
         return self.smoother.trace() + self.repeats
 
     @cached_property
     def freedom2(self):
-        """tr R^2, copies included."""
+        """Tr R^2, copies included."""
         return self.smoother.trace2() + self.repeats
 
     @property
@@ -544,7 +545,7 @@ class LinearSolution:
         if self.gram.dense:
             return self._moving(M) if self.machine.moving else self._fixed(M)
         apply = self._moving_apply(M) if self.machine.moving else self._fixed_apply(M)
-        return operator(self.n, apply)
+        return symmetric_operator(self.n, apply)
 
     def metric(self):
         """Return the basis of K itself, whitened and beside the intercept."""
@@ -610,11 +611,6 @@ class LinearSolution:
             return left + self._whiten(right)
 
         return apply
-
-
-def operator(n, apply):
-    """Return a symmetric operator from its product with a block of vectors."""
-    return LinearOperator((n, n), matvec=apply, matmat=apply, rmatvec=apply, rmatmat=apply, dtype=float)
 
 
 def twice_symmetric(P, Q):

@@ -45,7 +45,7 @@ PENALTY_K = {  # value, d/d ln lambda, G_11, G_12, tr G
         (7.9412981102e-02, -2.8429881804e-02, 2.2958052166e-03, 7.8438435455e-03, -2.8429881804e-01),
     ),
     "ABIC": (
-        ABIC(0.04),
+        ABIC(sigma2=0.04),
         (8.2521587600e00, -2.1793045619e00, 1.6099148229e00, -1.0719961550e00, 2.7906497716e00),
     ),
     "ABIC_p": (
@@ -83,7 +83,7 @@ PENALTY_I = {
         (6.3324953233e-02, -9.8370157891e-03, -1.5390430173e-04, 8.0426547285e-03, 6.4623324844e-02),
     ),
     "ABIC": (
-        ABIC(0.04),
+        ABIC(sigma2=0.04),
         (7.5702317065e00, -2.8410250279e00, 1.3304098383e00, 2.4924850013e-01, 7.4248915791e00),
     ),
     "ABIC_p": (
@@ -159,7 +159,7 @@ def test_general_penalty(kind):
     expected = (-9.6994247271e-01, -6.3428034414e-02, 1.6781306794e-02, -5.9741838463e-02)
     assert numbers(SIC("e", 0.04)(s))[:4] == pytest.approx(expected, rel=1e-9)
     assert GCV()(s).value == pytest.approx(6.1396694415e-02, rel=PRINTED)
-    assert ABIC(0.04)(s).value == pytest.approx(6.8985450456, rel=PRINTED)
+    assert ABIC(sigma2=0.04)(s).value == pytest.approx(6.8985450456, rel=PRINTED)
 
 
 @pytest.mark.parametrize("kind", GRAMS)

@@ -66,7 +66,7 @@ def test_a_subset_borrows_the_ridge_path():
 
 def test_prepared_criteria_carry_numbers():
     grams = [DenseGram(RBF(width)(X)) for width in (0.01, 1.0, 30.0)]
-    for criterion in (SIC(), Mallows(), ABIC("df2-loo")):
+    for criterion in (SIC(), Mallows(), ABIC(sigma2="df2-loo")):
         fixed = criterion.prepared(Ridge(), grams, Y)
         assert np.asarray(fixed.sigma2) == pytest.approx(0.09, rel=0.4)
         again = fixed.prepared(Ridge(), grams[:1], Y)

@@ -1,10 +1,10 @@
 import numpy as np
-import oracles_ridge as oracle
 import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.kernel_ridge import KernelRidge
 
+import oracles_ridge as oracle
 from foldless.criteria import ABIC, LOO, KFold
 from foldless.errors import NotPositiveDefinite, Undefined
 from foldless.grams import DenseGram, LowRankGram
@@ -87,7 +87,7 @@ def test_marginal_likelihood_is_the_gaussian_density(weights):
     s = Ridge(0.2, weights=weights).solve(DenseGram(K), Y)
     cov = 0.3 * (np.diag(1 / v) + K / 0.2)
     expected = np.mean([-2 * multivariate_normal(np.zeros(N), cov).logpdf(y) for y in Y.T])
-    assert ABIC(0.3)(s).value == pytest.approx(expected, rel=1e-10)
+    assert ABIC(sigma2=0.3)(s).value == pytest.approx(expected, rel=1e-10)
 
 
 def test_restricted_likelihood_is_that_of_contrasts():
@@ -97,7 +97,7 @@ def test_restricted_likelihood_is_that_of_contrasts():
     s = Ridge(0.2, bias=True).solve(DenseGram(K), Y)
     cov = C.T @ (0.3 * (np.eye(N) + K / 0.2)) @ C
     expected = np.mean([-2 * multivariate_normal(np.zeros(N - 1), cov).logpdf(C.T @ y) for y in Y.T])
-    assert ABIC(0.3)(s).value == pytest.approx(expected, rel=1e-10)
+    assert ABIC(sigma2=0.3)(s).value == pytest.approx(expected, rel=1e-10)
 
 
 def test_restricted_likelihood_with_weights_by_its_formula():

@@ -1,9 +1,20 @@
 """Criteria: a solution in, a reading out. Every value is a cost."""
 
 from foldless.criteria.abic import ABIC
+from foldless.criteria.effective import AICd, EffectiveParameters
 from foldless.criteria.evidence import Evidence
+from foldless.criteria.gacv import GACV
 from foldless.criteria.gcv import GCV
+from foldless.criteria.jaakkola_haussler import JaakkolaHaussler
 from foldless.criteria.kfold import KFold
+from foldless.criteria.kric import (
+    KRIC,
+    KRICSollich,
+    kric_at_outputs,
+    kric_penalty,
+    kric_sollich_at_outputs,
+    sollich,
+)
 from foldless.criteria.loo import LOO, loo_outputs
 from foldless.criteria.mallows import Mallows
 from foldless.criteria.sic import SIC
@@ -11,13 +22,23 @@ from foldless.criterion import BY_NAME, Criterion
 
 __all__ = [
     "ABIC",
+    "AICd",
     "BY_NAME",
-    "GCV",
-    "LOO",
-    "SIC",
     "Criterion",
+    "EffectiveParameters",
     "Evidence",
+    "GACV",
+    "GCV",
+    "JaakkolaHaussler",
     "KFold",
+    "KRIC",
+    "KRICSollich",
+    "LOO",
     "Mallows",
+    "SIC",
+    "kric_at_outputs",
+    "kric_penalty",
+    "kric_sollich_at_outputs",
     "loo_outputs",
+    "sollich",
 ]

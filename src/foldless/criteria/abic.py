@@ -1,39 +1,42 @@
-r"""Akaike's Bayesian information criterion.
-
-References
-----------
-.. [1] Akaike, *Likelihood and the Bayes procedure* (1980).
-"""
+r"""Akaike's Bayesian information criterion: the evidence, paid for by the hyper-parameters tuned."""
 
 from dataclasses import dataclass, replace
 from functools import singledispatchmethod
 from typing import Any, ClassVar
 
-from foldless.contracts import PathReading, Reading
+from foldless.contracts import LazyReading, PathReading, Reading
 from foldless.criterion import Criterion
-from foldless.inference import noise
-from foldless.machines import RidgeSolution
+from foldless.inference import laplace_evidence, noise
+from foldless.machines import RidgeSolution, SmoothSolution
 
 
 @dataclass(frozen=True)
 class ABIC(Criterion):
-    r"""Minus twice the log marginal likelihood; the mean over outputs.
+    r"""Twice minus the log evidence plus twice the number of hyper-parameters tuned.
 
-    *Ridge*: of :math:`y \sim N(0, \sigma^2 (I + S / \lambda))`, with :math:`\sigma^2` given or profiled,
+    *Smooth machines*: Laplace's evidence, as in :class:`foldless.criteria.Evidence`. The number is a constant of
+    a search and matters only where kernels with different numbers are compared.
 
-    .. math:: n \ln(2\pi\sigma^2) - \ln\det R + y'Ry / \sigma^2, \qquad \hat\sigma^2 = y'Ry / n;  \tag{1}
+    *Ridge*: the exact evidence of :math:`y \sim N(0, \sigma^2 (I + S / \lambda))`, :math:`\sigma^2` given or profiled
+    (with an intercept restricted, see :mod:`foldless.machines.ridge`); the mean over outputs,
 
-    with an intercept the restricted likelihood (see :mod:`foldless.machines.ridge`). Akaike's
-    ``+ 2 * (number of hyper-parameters)`` is a constant and left out. Comparable across kernels.
+    .. math:: n \ln(2\pi\sigma^2) - \ln\det R + y'Ry / \sigma^2, \qquad \hat\sigma^2 = y'Ry / n,  \tag{1}
 
-    .. math:: M = R^{-1} - y y' / \sigma^2.  \tag{2}
+    .. math:: M = d/dH = R^{-1} - y y' / \sigma^2.  \tag{2}
 
     Parameters
     ----------
+    tuned : int
+        Number of hyper-parameters that are tuned.
+    bias_prior : float, optional
+        Standard deviation of a normal prior on the bias of a smooth machine; ``None`` is flat.
     sigma2 : float, array of shape (k,), str or None
-        Noise variance or the name of an estimate of :mod:`foldless.inference.noise`; by default profiled.
+        Noise variance of a ridge regression, or the name of an estimate of :mod:`foldless.inference.noise`; by
+        default profiled.
     """
 
+    tuned: int = 0
+    bias_prior: float | None = 10.0
     sigma2: Any = None
     name: ClassVar[str] = "abic"
 
@@ -52,8 +55,19 @@ class ABIC(Criterion):
         raise self.unreadable(solution)
 
     @read.register
+    def _(self, solution: SmoothSolution) -> Reading:
+        evidence = laplace_evidence(solution, self.bias_prior)
+
+        def derive():
+            adjoint, slope = evidence.derive()
+            return 2 * adjoint, 2 * slope
+
+        parts = {"evidence": evidence.value, "tuned": float(self.tuned)}
+        return LazyReading(2 * evidence.value + 2 * self.tuned, derive, parts)
+
+    @read.register
     def _(self, solution: RidgeSolution) -> Reading:
         sigma2 = None if self.sigma2 is None else noise.noise_of(self.sigma2, solution)
         value, slope, M = solution.deviance(sigma2)
-        parts = {"sigma2": float(solution.variances(sigma2).mean()), "df": solution.df}
-        return PathReading(value, lambda: solution.adjoint(M), solution.along(slope), parts)
+        parts = {"sigma2": float(solution.variances(sigma2).mean()), "df": solution.df, "tuned": float(self.tuned)}
+        return PathReading(value + 2 * self.tuned, lambda: solution.adjoint(M), solution.along(slope), parts)

@@ -1,41 +1,62 @@
-r"""Leave a block out: k-fold cross-validation without refitting."""
+r"""Leave a block out: k-fold cross-validation in closed form, without refits."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatchmethod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from foldless.contracts import PathReading, Reading
+from foldless.contracts import LazyReading, PathReading, Reading
 from foldless.criterion import Criterion
 from foldless.errors import Undefined
-from foldless.folds import assign
-from foldless.machines import LinearSolution
+from foldless.inference import Bend, differentiate
+from foldless.labels import are_labels, error_fraction
+from foldless.linalg import cholesky, solve_lower, symmetric
+from foldless.machines import LinearSolution, LSSVMSolution, SmoothSolution
 from foldless.smoother import EPS, Sensitivity
 
 
 @dataclass(frozen=True)
 class KFold(Criterion):
-    r"""Mean squared residual of each block predicted without it.
+    r"""Loss of each point under the machine that did not see its block.
 
-    *Linear smoothers* (weights :math:`v`, whitened): for a block B
+    *LS-SVM*: for a block B the residual of the machine trained without it is
+    :math:`r_B = (\tilde A_{BB})^{-1} \alpha_B`. With :math:`p_B = \tilde A_{:B} (\tilde A_{BB})^{-1} r_B` and the dual
+    vector without B, :math:`q_B = \alpha - \tilde A_{:B} r_B`,
 
-    .. math:: z_B = R_{BB}^{-1} \rho_B, \qquad \text{value} = \sum_B \|z_B\|^2 \Big/ \sum_i v_i.  \tag{1}
+    .. math:: \frac1n \sum_B \|r_B\|^2, \qquad \frac{d}{dK} = -\frac1n \sum_B (p_B q_B' + q_B p_B').  \tag{1}
 
-    For the penalty K this is retraining without the block; for others the basis functions of the block are kept. With
-    :math:`w_B = R_{BB}^{-1} z_B` the sensitivity is
+    *Smooth machines*: the loss after one Newton step of the problem without the block, started at the full fit.
+    For a block I, with :math:`N = (I - V_{II} W_I)^{-1}` and :math:`T = N V_{II}`,
 
-    .. math:: M = -\sum_B (w_B u_B' + u_B w_B') \Big/ \sum_i v_i, \qquad u_B = y - E_B z_B.  \tag{2}
+    .. math:: \sum_I \sum_{i \in I} v_i \ell(y_i, u_i), \qquad u_I = z_I - T a_I,  \tag{2}
+
+    and with :math:`g_i = v_i \ell'(y_i, u_i)`, :math:`p = N'g_I`, :math:`q = N'a_I` the block's share of the
+    derivatives is
+
+    .. math:: \Phi_z = p - w' \circ (T g_I) \circ (T a_I), \qquad \Phi_V = -\tfrac12 (p q' + q p').  \tag{3}
+
+    *Linear smoothers* (ridge, subset; weights :math:`v`, whitened, mean over outputs): for a block B
+    :math:`z_B = R_{BB}^{-1} \rho_B` and :math:`w_B = R_{BB}^{-1} z_B` give
+
+    .. math:: \sum_B \|z_B\|^2 \Big/ \sum_i v_i, \qquad
+              M = -\sum_B (w_B u_B' + u_B w_B') \Big/ \sum_i v_i, \quad u_B = y - E_B z_B.  \tag{4}
+
+    For the penalty K this is retraining without the block; for others the block's basis functions are kept.
+
+    Blocks of one point give leave-one-out.
 
     Parameters
     ----------
-    folds : int or list of index arrays
-        A number gives a seeded permutation cut into that many parts.
+    folds : int or sequence of index arrays
+        A number of folds, assigned at random, or the blocks themselves: disjoint, and together all rows.
     seed : int
-        Of that permutation.
+        Of the assignment.
     """
 
-    folds: Any = 10
+    folds: int | Sequence[NDArray[np.intp]] = 10
     seed: int = 0
     name: ClassVar[str] = "kfold"
 
@@ -45,8 +66,38 @@ class KFold(Criterion):
         raise self.unreadable(solution)
 
     @read.register
+    def _(self, solution: LSSVMSolution) -> Reading:
+        factor, alpha, gram = solution.factor, solution.alpha, solution.gram
+        n, k = alpha.shape
+        blocks = assign_folds(self.folds, n, self.seed)
+        r, t = np.empty_like(alpha), np.empty_like(alpha)
+        for rows in blocks:
+            block = factor.block(rows)
+            r[rows] = np.linalg.solve(block, alpha[rows])
+            t[rows] = np.linalg.solve(block, r[rows])
+        P = factor.solve(_spread(t, blocks))
+        Q = np.tile(alpha, len(blocks)) - factor.solve(_spread(r, blocks))
+        adjoint = gram.adjoint(-2 / (n * k) * P, Q)  # eq. (1)
+        value = float(np.mean(r**2))
+        parts = {"kfold": value}
+        if are_labels(solution.Y):
+            parts["kfold_error"] = error_fraction(solution.Y, solution.Y - r)
+        return Reading(value, adjoint, np.array([gram.inner(adjoint)]), parts)
+
+    @read.register
+    def _(self, solution: SmoothSolution) -> Reading:
+        blocks = assign_folds(self.folds, solution.gram.n, self.seed)
+        steps = [_Removal.of(solution, rows) for rows in blocks]
+        u = np.empty(solution.gram.n)
+        for step in steps:
+            u[step.rows] = step.outputs
+        value = float(solution.v @ solution.machine.loss.value(solution.y, u))
+        parts = {"kfold": value, "kfold_mean": value / solution.v.sum(), **solution.wrong("kfold_error", u)}
+        return LazyReading(value, lambda: _differentiate_blocks(solution, steps, u), parts)
+
+    @read.register
     def _(self, solution: LinearSolution) -> Reading:
-        blocks = assign(self.folds, solution.n, self.seed)
+        blocks = assign_folds(self.folds, solution.n, self.seed)
         Z, W = _left_out(solution, blocks)
         size = solution.mass * Z.shape[1]
         M = _sensitivity(solution.targets.Y, Z, W, blocks, size)
@@ -54,8 +105,68 @@ class KFold(Criterion):
         return PathReading(float((Z**2).sum()) / size, lambda: solution.adjoint(M), slope)
 
 
+@dataclass(frozen=True, eq=False)
+class _Removal:
+    """One Newton step without a block; eq. (2)."""
+
+    rows: NDArray[np.intp]
+    N: NDArray[np.float64]
+    T: NDArray[np.float64]
+    Ta: NDArray[np.float64]
+    outputs: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, solution, rows):
+        s, V = np.sqrt(solution.w[rows]), solution.C * solution.factor.covariance_block(rows)
+        L = cholesky(solution.factor.inverse_block(rows))  # I - S V S
+        N = np.eye(len(rows)) + (V * s) @ solve_lower(L, solve_lower(L, np.diag(s)), transposed=True)
+        T = symmetric(N @ V)
+        Ta = T @ solution.a[rows]
+        return cls(rows, N, T, Ta, solution.z[rows] - Ta)
+
+
+def _differentiate_blocks(solution, steps, u):
+    """Return adjoint and slope; eq. (3), with ``p q' + q p'`` as a difference of two squares."""
+    n = solution.gram.n
+    g = solution.v * solution.machine.loss.derivatives(solution.y, u)[0]
+    phi_z, U = np.zeros(n), np.zeros((n, 2 * len(steps)))
+    for j, step in enumerate(steps):
+        rows, p, q = step.rows, step.N.T @ g[step.rows], step.N.T @ solution.a[step.rows]
+        phi_z[rows] = p - solution.dw[rows] * (step.T @ g[rows]) * step.Ta
+        balance = np.sqrt(_size(q) / _size(p))
+        U[rows, 2 * j], U[rows, 2 * j + 1] = p * balance + q / balance, p * balance - q / balance
+    return differentiate(solution, phi_z, Bend(None, U, np.tile([-0.25, 0.25], len(steps))))
+
+
+def _size(x):
+    return max(float(np.linalg.norm(x)), np.finfo(float).tiny)
+
+
+def _spread(x, blocks):
+    """Give every block its own copy of the columns of ``x``, zero outside the block: (n, k * blocks)."""
+    n, k = x.shape
+    out = np.zeros((n, len(blocks), k))
+    for j, rows in enumerate(blocks):
+        out[rows, j] = x[rows]
+    return out.reshape(n, -1)
+
+
+def assign_folds(folds, n, seed=0):
+    """Return index arrays: the given blocks, checked, or ``folds`` random ones of nearly equal size."""
+    if isinstance(folds, (int, np.integer)):
+        if not 2 <= folds <= n:
+            raise ValueError(f"folds must lie between 2 and the number of rows ({n}), got {folds}.")
+        return np.array_split(np.random.default_rng(seed).permutation(n), folds)
+    blocks = [np.asarray(rows, dtype=np.intp) for rows in folds]
+    if any(len(rows) == 0 for rows in blocks):
+        raise ValueError("folds must not be empty, got an index array without rows.")
+    if not np.array_equal(np.sort(np.concatenate(blocks)), np.arange(n)):
+        raise ValueError(f"folds must be disjoint index arrays that together hold each of the {n} rows once.")
+    return blocks
+
+
 def _left_out(solution, blocks):
-    """Return z and w of eqs. (1) and (2) for all blocks."""
+    """Return z and w of eq. (4) for all blocks."""
     Z, W = np.empty_like(solution.rho), np.empty_like(solution.rho)
     for rows in blocks:
         R = solution.smoother.block(rows)

@@ -2,17 +2,24 @@ r"""Leave-one-out without refitting.
 
 References
 ----------
-.. [1] Cawley and Talbot, *Efficient approximate leave-one-out cross-validation for kernel logistic regression*, (20).
+.. [1] Cawley and Talbot, *Efficient approximate leave-one-out cross-validation for kernel logistic regression*,
+   equation (20).
+.. [2] Cawley, *Leave-one-out cross-validation based model selection criteria for weighted LS-SVMs* (2006).
 """
 
 from dataclasses import dataclass
 from functools import singledispatchmethod
 from typing import ClassVar
 
+import numpy as np
+
 from foldless.contracts import LazyReading, PathReading, Reading
 from foldless.criterion import Criterion
+from foldless.errors import Undefined
 from foldless.inference import Bend, differentiate
-from foldless.machines import LinearSolution, SmoothSolution
+from foldless.labels import are_labels, error_fraction
+from foldless.linalg import add_symmetric
+from foldless.machines import LinearSolution, LSSVMSolution, SmoothSolution
 from foldless.smoother import Sensitivity
 
 
@@ -30,21 +37,30 @@ class LOO(Criterion):
 
     .. math:: \Phi_z = g / k + w' \circ \varphi \circ e \circ V_{ii}^2, \qquad \Phi_V = \operatorname{diag}(e).  \tag{2}
 
+    *LS-SVM*: exact, with the residuals :math:`r_i = \alpha_i / d_i`, :math:`d = \operatorname{diag}\tilde A` of the
+    machines that did not see the point (averaged over the columns of a multi-class problem),
+
+    .. math::
+        \frac1n \sum_i r_i^2, \qquad \frac{d}{dK} = \frac1n \Bigl[ 2 \tilde A \operatorname{diag}(r^2 / d) \tilde A
+        - (\tilde A (r/d)) \alpha' - \alpha (\tilde A (r/d))' \Bigr].  \tag{3}
+
+    The fraction of leave-one-out errors is among the parts; it has no derivative.
+
     *Linear smoothers* (ridge, subset; weights :math:`v`, mean over outputs): exact,
 
-    .. math:: \sum_i v_i r_i^2 \Big/ \sum_i v_i, \qquad \sqrt{v_i}\, r_i = \rho_i / R_{ii},  \tag{3}
+    .. math:: \sum_i v_i r_i^2 \Big/ \sum_i v_i, \qquad \sqrt{v_i}\, r_i = \rho_i / R_{ii},  \tag{4}
 
     for the penalty K the residual of retraining without point i; for other penalties and for subsets the basis
     function of point i is kept; of a point that stands for f equal rows one is left out, and :math:`R_{ii}` is
     :math:`1 - H_{ii}/f`. With whitened :math:`r` and :math:`w_i = r_i / R_{ii}` the sensitivity is
 
-    .. math:: M = \bigl[ -(w y' + y w') + 2 \operatorname{diag}(r_i^2 / R_{ii}) \bigr] \Big/ \sum_i v_i.  \tag{4}
+    .. math:: M = \bigl[ -(w y' + y w') + 2 \operatorname{diag}(r_i^2 / R_{ii}) \bigr] \Big/ \sum_i v_i.  \tag{5}
 
     Parameters
     ----------
     mode : {"total", "frozen"}
-        ``"frozen"`` gives the gradient of Cawley and Talbot's appendix B, which forgets that the curvatures move. It
-        points the wrong way in C at many points and is here for comparison only.
+        ``"frozen"`` gives the gradient of Cawley and Talbot's appendix B, which forgets that the curvatures
+        move. It points the wrong way in C at many points and is here for comparison only.
     """
 
     mode: str = "total"
@@ -65,15 +81,30 @@ class LOO(Criterion):
         a, V, k, phi = solution.a, solution.V, solution.keep, solution.share
         u = loo_outputs(solution)
         value = float(v @ loss.value(y, u))
+        frozen = self.mode == "frozen"
 
         def derive():  # eq. (2)
             g = v * loss.derivatives(y, u)[0]
             e = -g * phi * a / k**2
-            return differentiate(
-                solution, g / k + solution.dw * phi * e * V**2, Bend(e), self.mode == "frozen"
-            )
+            moving = 0.0 if frozen else solution.dw * phi * e * V**2
+            return differentiate(solution, g / k + moving, Bend(e), frozen)
 
-        return LazyReading(value, derive, {"loo": value, "loo_mean": value / v.sum()})
+        parts = {"loo": value, "loo_mean": value / v.sum(), **solution.wrong("loo_error", u)}
+        return LazyReading(value, derive, parts)
+
+    @read.register
+    def _(self, solution: LSSVMSolution) -> Reading:
+        factor, d = solution.factor, solution.d
+        if np.min(factor.inverse_diag()) <= solution.gram.n * np.finfo(float).eps:
+            raise Undefined("leave-one-out does not exist: a point fixes its own output. Lower C.")
+        r = solution.loo_residuals
+        value = float(np.mean(r**2))
+        bend = factor.congruence(2 * factor.w**2 * np.sum(r**2, axis=1) / (d * r.size))  # A E A = H'(W E W)H
+        adjoint = add_symmetric(bend, -2 / r.size * factor.solve(r / d[:, None]), solution.alpha)  # eq. (3)
+        parts = {"press": value}
+        if are_labels(solution.Y):
+            parts["loo_error"] = error_fraction(solution.Y, solution.loo_outputs)
+        return Reading(value, adjoint, np.array([solution.gram.inner(adjoint)]), parts)
 
     @read.register
     def _(self, solution: LinearSolution) -> Reading:
@@ -84,7 +115,7 @@ class LOO(Criterion):
 
         def adjoint():
             diag = 2 * solution.share * (r**2).sum(1) / keep / size
-            return solution.adjoint(Sensitivity(diag, P=-r / keep[:, None] / size, Q=solution.targets.Y))  # eq. (4)
+            return solution.adjoint(Sensitivity(diag, P=-r / keep[:, None] / size, Q=solution.targets.Y))  # eq. (5)
 
         return PathReading(value, adjoint, solution.along(slope), {"loo_mean": value, "df": solution.df})
 

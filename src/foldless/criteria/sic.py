@@ -27,12 +27,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from foldless.contracts import PathReading, Matrix, Reading, Vector
+from foldless.contracts import Matrix, PathReading, Reading, Vector
 from foldless.criterion import Criterion
 from foldless.errors import UnknownName
 from foldless.inference import noise, norm
+from foldless.linalg import symmetric_operator
 from foldless.machines import LinearSolution
-from foldless.smoother import DenseSmoother, Sensitivity, operator, scale
+from foldless.smoother import DenseSmoother, Sensitivity, scale
 
 NORMS = ("gamma", "paper", "e", "fixed")
 
@@ -326,7 +327,7 @@ def _placed(solution, apply):
     def whitened(V):
         return scale(root, apply(scale(root, V)))
 
-    return whitened(np.eye(solution.n)) if solution.gram.dense else operator(solution.n, whitened)
+    return whitened(np.eye(solution.n)) if solution.gram.dense else symmetric_operator(solution.n, whitened)
 
 
 def _explicit(solution, terms, s2):

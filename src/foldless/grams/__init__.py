@@ -2,5 +2,6 @@
 
 from foldless.grams.dense import DenseGram
 from foldless.grams.lowrank import LowRankGram
+from foldless.grams.spectral import SpectralFactor
 
-__all__ = ["DenseGram", "LowRankGram"]
+__all__ = ["DenseGram", "LowRankGram", "SpectralFactor"]

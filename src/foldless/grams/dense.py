@@ -1,9 +1,16 @@
 r"""The Gram matrix as an array.
 
 Everything comes from one Cholesky factorisation :math:`B = I + S K S = L L'`. A free bias is the limit of
-``K + k 11'`` as k grows; with :math:`g = B^{-1} s` and :math:`\sigma = s'g` it changes the inverse by one rank,
+``K + k 11'`` as k grows; with :math:`g = B^{-1} s`, :math:`\sigma = s'g` it changes the inverse by one rank,
 
 .. math:: A = S B^{-1} S - (S g)(S g)'/\sigma, \qquad V = V_0 + h h'/\sigma, \qquad h = 1 - V_0 w.  \tag{1}
+
+The covariance as an array is, for weights that matter and for weights that hardly do,
+
+.. math:: V_0 = S^{-1} (I - B^{-1}) S^{-1},  \tag{2}
+.. math:: V_0 = K - K S B^{-1} S K:  \tag{3}
+
+the first cancels where a point has no leverage, the second where :math:`w_i K_{ii}` is large.
 
 ``K`` is centred first, which changes nothing in exact arithmetic and saves ten digits for wide kernels.
 """
@@ -17,9 +24,11 @@ from scipy.linalg import blas, lapack, svd
 
 from foldless.contracts import Matrix, Vector
 from foldless.errors import NotPositiveDefinite
-from foldless.linalg import Complement, centre, cholesky, inverse_lower, solve_lower, symmetric
+from foldless.linalg import Complement, centre, cholesky, inverse_lower, mirror, solve_lower, symmetric
 
+LIGHT = 1e-4  # leverage below which eq. (2) loses more than four digits
 INDEFINITE = 1e-8  # eigenvalues below minus this, relative to the largest, are no rounding
+STRIP = 256  # rows looked at together where a whole copy of K is to be avoided
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,18 +96,25 @@ class DenseGram:
 
     @cached_property
     def _spectrum(self):
-        return _eigenpairs(self.K)
+        mu, U = np.linalg.eigh(self.K)
+        if mu[0] < -INDEFINITE * max(abs(mu[-1]), np.finfo(float).tiny):
+            raise NotPositiveDefinite("the Gram matrix", mu[0], "Use a positive semi-definite kernel.")
+        return U[:, ::-1], np.maximum(mu[::-1], 0)
 
     def spectrum(self):
         """Return eigenvectors and eigenvalues, decreasing; rounding below zero is cut off."""
         return self._spectrum
 
-    def spectrum_beside(self, free, s=None):
-        """Return the n - p eigenpairs of ``S K S`` on the complement of p orthonormal directions ``free``."""
-        K = self.K if s is None else self.K * np.multiply.outer(s, s)
-        N = Complement(free)
-        V, mu = _eigenpairs(symmetric(N.down(N.down(K).T)))
-        return N.up(V), mu
+    def weighted_spectrum(self, v, bias=False):
+        r"""Return eigenvectors and eigenvalues of ``D K D``, ``D = diag(sqrt(v))``; remembered for the latest ``v``.
+
+        With a bias they are those on the complement of :math:`u = D1 / \|D1\|`. The pair of u itself is pushed below
+        all others and dropped, so that a zero of a singular ``K`` is never confused with it.
+        """
+        key = (np.asarray(v, float).tobytes(), bias)
+        if self._weighted.get("key") != key:
+            self._weighted.update(key=key, pairs=self._decompose(np.sqrt(v), bias))
+        return self._weighted["pairs"]
 
     def image_beside(self, free, s, B=None):
         """Return n - p left singular vectors of ``(I - free free') S K B`` and the squared singular values."""
@@ -108,16 +124,47 @@ class DenseGram:
         t = np.r_[t, np.zeros(V.shape[1] - len(t))]
         return N.up(V), t**2
 
+    @cached_property
+    def _weighted(self):
+        return {}
+
+    def _decompose(self, s, bias):
+        M = (self.centred().K if bias else self.K) * s[:, None] * s
+        if bias:
+            u = s / np.linalg.norm(s)
+            Mu = M @ u
+            below = 2 * np.trace(M) + 1  # u takes the lowest place
+            M -= np.multiply.outer(u, Mu) + np.multiply.outer(Mu + (below - u @ Mu) * u, u)
+        nu, V = np.linalg.eigh(M)
+        if nu[int(bias)] < -INDEFINITE * max(abs(nu[-1]), np.finfo(float).tiny):
+            raise NotPositiveDefinite(
+                "the Gram matrix", nu[int(bias)], "Use a positive semi-definite kernel."
+            )
+        return V[:, int(bias) :][:, ::-1], np.maximum(nu[int(bias) :][::-1], 0)
+
     def inner(self, adjoint):
         """Return ``<adjoint, K>``: the derivative in the logarithm of a common factor of ``K``."""
         return float(np.vdot(adjoint, self.K))
 
+    def norm(self):
+        """Return the Frobenius norm."""
+        return float(np.linalg.norm(self.K))
 
-def _eigenpairs(K):
-    mu, U = np.linalg.eigh(K)
-    if mu[0] < -INDEFINITE * max(abs(mu[-1]), np.finfo(float).tiny):
-        raise NotPositiveDefinite("the Gram matrix", mu[0], "Use a positive semi-definite kernel.")
-    return U[:, ::-1], np.maximum(mu[::-1], 0)
+    def centred_norm(self):
+        """Return the Frobenius norm of ``J K J`` without forming it."""
+        m = self.K.mean(axis=0)
+        shift = m - m.mean()
+        strips = (slice(i, i + STRIP) for i in range(0, self.n, STRIP))
+        return float(np.sqrt(sum(np.sum((self.K[rows] - m - shift[rows, None]) ** 2) for rows in strips)))
+
+    def adjoint(self, P, Q, identity=0.0, itself=0.0):
+        """Return ``(P Q' + Q P') / 2 + identity I + itself K`` for thin P and Q (n, p), as an array."""
+        G = P @ Q.T
+        G = symmetric(G)
+        if itself:
+            G += itself * self.K
+        G.flat[:: self.n + 1] += identity
+        return G
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +187,11 @@ class DenseFactor:
 
     @cached_property
     def _h(self):
-        return 1 - self._plain(self.w)
+        """``1 - V_0 w``, by whichever of two equal forms does not cancel."""
+        h = 1 - self.K @ (self.s * self._g)
+        heavy = self.w * np.diag(self.K) > 1
+        h[heavy] = self._g[heavy] / self.s[heavy]
+        return h
 
     def _rooted(self, M):
         """Return ``S B^{-1} S M``."""
@@ -171,9 +222,17 @@ class DenseFactor:
         return value + np.log(self._sigma) if self.bias else value
 
     @cached_property
+    def _Linv(self):
+        return inverse_lower(self.L)
+
+    @cached_property
+    def _core(self):
+        """``B^{-1}`` as an array."""
+        return mirror(lapack.dlauum(self._Linv, lower=1)[0])
+
+    @cached_property
     def _inverse_diag(self):
-        Linv = inverse_lower(self.L)
-        r = np.einsum("ij,ij->j", Linv, Linv)
+        r = np.einsum("ij,ij->j", self._Linv, self._Linv)
         return r - self._g**2 / self._sigma if self.bias else r
 
     def inverse_diag(self):
@@ -181,21 +240,23 @@ class DenseFactor:
         return self._inverse_diag
 
     @cached_property
-    def _half(self):
-        return solve_lower(self.L, (self.K * self.s).T)  # L^{-1} S K
+    def _light(self):
+        """Points so light that ``(I - B^{-1}) / s s'`` would cancel in their rows; eq. (3)."""
+        return np.flatnonzero(1 - self.inverse_diag() < LIGHT)
 
     @cached_property
     def _covariance_diag(self):
-        v = np.diag(self.K) - np.einsum("ij,ij->j", self._half, self._half)
-        if self.bias:
-            v = v + self._h**2 / self._sigma
-        large = self.w * v > 0.5  # the difference above cancels exactly where the other route does not
-        v = np.maximum(v, 0)
-        v[large] = (1 - self.inverse_diag()[large]) / self.w[large]
+        v = np.divide(1 - self.inverse_diag(), self.w, out=np.zeros(len(self.w)), where=self.w > 0)
+        light = self._light
+        if len(light):
+            half = solve_lower(self.L, self.s[:, None] * self.K[:, light])
+            v[light] = np.maximum(np.diag(self.K)[light] - np.einsum("ij,ij->j", half, half), 0)
+            if self.bias:
+                v[light] += self._h[light] ** 2 / self._sigma
         return v
 
     def covariance_diag(self):
-        """Return the diagonal of ``V``."""
+        """Return the diagonal of ``V``: :math:`(1 - (B^{-1})_{ii}) / w_i`, or eq. (1) where that would cancel."""
         return self._covariance_diag
 
     def trace_inverse(self):
@@ -203,32 +264,67 @@ class DenseFactor:
         return float(self.w @ self.inverse_diag())
 
     def inverse(self):
-        """Return ``I - S V S`` as an array, without cancellation: ``B^{-1}`` when there is no bias."""
-        R, _ = lapack.dpotri(self.L, lower=1)
-        R = np.tril(R) + np.tril(R, -1).T
-        return R - np.multiply.outer(self._g, self._g / self._sigma) if self.bias else R
+        """Return ``A`` as an array."""
+        return self._inverse
 
     @cached_property
     def V(self):
-        """The covariance as an array."""
-        V = blas.dsyrk(-1.0, self._half, beta=1.0, c=self.K, trans=1, lower=1)
-        V = np.tril(V) + np.tril(V, -1).T
+        """The covariance as an array; eq. (2), and (3) in the rows of light points."""
+        t = np.divide(1, self.s, out=np.zeros(len(self.s)), where=self.s > 0)
+        V = self._core * -t
+        V *= t[:, None]
         if self.bias:
-            V += np.multiply.outer(self._h, self._h / self._sigma)
+            V += np.multiply.outer(t * self._g, t * self._g / self._sigma)
+        light = self._light
+        if len(light):
+            V[light] = self.K[light] - self._rooted(self.K[:, light]).T @ self.K
+            if self.bias:
+                V[light] += np.multiply.outer(self._h[light], self._h / self._sigma)
+            V[:, light] = V[light].T
+        V.flat[:: len(V) + 1] = self.covariance_diag()
         return V
+
+    @cached_property
+    def _inverse(self):
+        A = self._core
+        if self.bias:
+            A = A - np.multiply.outer(self._g, self._g / self._sigma)
+        return self.s[:, None] * A * self.s
+
+    def block(self, rows):
+        """Return ``A[rows][:, rows]``."""
+        return self.inverse()[np.ix_(rows, rows)]
+
+    def covariance_block(self, rows):
+        """Return ``V[rows][:, rows]``."""
+        return self.V[np.ix_(rows, rows)]
+
+    def inverse_block(self, rows):
+        """Return ``(I - S V S)[rows][:, rows]``."""
+        block = self._core[np.ix_(rows, rows)]
+        return block - np.multiply.outer(self._g[rows], self._g[rows] / self._sigma) if self.bias else block
 
     def sandwich(self, e):
         """Return the diagonal of ``V diag(e) V``."""
-        return (self.V**2) @ e
+        return np.einsum("ij,ij,j->i", self.V, self.V, e)
+
+    def spread(self, e):
+        """Return ``<diag(e), V - V W V>``."""
+        return float(e @ (self.covariance_diag() - self.sandwich(self.w)))
 
     def congruence(self, e):
         """Return ``H' diag(e) H`` with ``H = I - V W``, as an array."""
         V, w = self.V, self.w
-        VE = V * e
-        T = VE @ V
-        T *= np.multiply.outer(w, w)
-        VE *= w[:, None]
-        T -= VE
-        T -= VE.T
+        VW = V * w
+        T = np.zeros_like(V, order="F")
+        for sign in (1, -1):  # a symmetric product of half the price for each sign of e
+            rows = np.flatnonzero(sign * e > 0)
+            if len(rows):
+                half = VW[rows] * np.sqrt(np.abs(e[rows]))[:, None]
+                T = blas.dsyrk(sign, half.T, beta=1.0, c=T, lower=1, overwrite_c=1)
+        T = mirror(T)
+        VW *= e[:, None]
+        T -= VW
+        T -= VW.T
         T.flat[:: len(w) + 1] += e
         return T

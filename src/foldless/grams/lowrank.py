@@ -5,18 +5,26 @@ With :math:`\tilde F = [F, 1]` and :math:`D = \operatorname{diag}(1, \dots, 1, 0
 .. math:: P = \tilde F' W \tilde F + D = L L', \qquad X = L^{-1} \tilde F', \qquad V = X' X,  \tag{1}
 
 a sum of squares: nothing cancels, nothing n x n is formed, and the cost is O(n r^2).
+
+For diagonal E put :math:`M = X E X'` and :math:`N = L^{-1} D`. Since :math:`X W X' = I - N N'` and
+:math:`H \tilde F = X' N` with :math:`H = I - V W`,
+
+.. math::
+    \langle E, V - V W V \rangle = \langle M, N N' \rangle, \qquad
+    H' E H \tilde F = E X' N - W X' M N, \qquad \tilde F' H' E H \tilde F = N' M N,  \tag{2}
+
+so that the way back costs two thin products.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import blas
-from scipy.sparse.linalg import LinearOperator
 
 from foldless.contracts import Matrix, Vector
-from foldless.linalg import Complement, cholesky, solve_lower
+from foldless.linalg import Complement, Operator, cholesky, inverse_lower, solve_lower, symmetric_operator
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,13 +72,17 @@ class LowRankGram:
     def _centred(self):
         return LowRankGram(self.F - self.F.mean(axis=0))
 
+    @cached_property
+    def _bordered(self):
+        return np.column_stack([self.centred().F, np.ones(self.n)])
+
     def shifted(self, constant):
         """Return ``K + constant 11'``."""
         return LowRankGram(np.column_stack([self.F, np.full(self.n, np.sqrt(constant))]), self.root)
 
     def factor(self, w, bias=False):
         """Return the factor of ``I + S K S``, with or without a free bias; eq. (1)."""
-        F = np.column_stack([self.centred().F, np.ones(self.n)]) if bias else self.F
+        F = self._bordered if bias else self.F
         P = blas.dsyrk(1.0, (F * np.sqrt(w)[:, None]).T, lower=1)
         P.flat[:: len(P) + 1] += np.r_[np.ones(len(P) - 1), 0] if bias else 1
         return LowRankFactor(F, np.asarray(w, float), cholesky(P, overwrite=True), bias)
@@ -84,12 +96,15 @@ class LowRankGram:
         """Return the r leading eigenvectors and eigenvalues; the others are zero."""
         return self._spectrum
 
-    def spectrum_beside(self, free, s=None):
-        """Return the leading eigenpairs of ``S K S`` on the complement of p orthonormal directions ``free``."""
-        F = self.F if s is None else s[:, None] * self.F
-        N = Complement(free)
-        U, t, _ = np.linalg.svd(N.down(F), full_matrices=False)
-        return N.up(U), t**2
+    def weighted_spectrum(self, v, bias=False):
+        r"""Return eigenvectors and positive eigenvalues of ``D K D``, ``D = diag(sqrt(v))``; the others are zero.
+
+        With a bias they are those on the complement of :math:`u = D1 / \|D1\|`. Remembered for the latest ``v``.
+        """
+        key = (np.asarray(v, float).tobytes(), bias)
+        if self._weighted.get("key") != key:
+            self._weighted.update(key=key, pairs=self._decompose(np.sqrt(v), bias))
+        return self._weighted["pairs"]
 
     def image_beside(self, free, s, B=None):
         """Return left singular vectors of ``(I - free free') S K B`` and the squared singular values."""
@@ -99,9 +114,38 @@ class LowRankGram:
         U, t, _ = np.linalg.svd(T @ FB, full_matrices=False)
         return N.up(Q @ U), t**2
 
+    @cached_property
+    def _weighted(self):
+        return {}
+
+    def _decompose(self, s, bias):
+        F = (self.centred().F if bias else self.F) * s[:, None]
+        if bias:
+            u = s / np.linalg.norm(s)
+            F -= np.multiply.outer(u, u @ F)
+        V, sigma, _ = np.linalg.svd(F, full_matrices=False)
+        kept = sigma > self.n * np.finfo(float).eps * np.max(sigma, initial=0)  # a null vector may lean on u
+        return V[:, kept], sigma[kept] ** 2
+
     def inner(self, adjoint):
         """Return ``<adjoint, K>``: the derivative in the logarithm of a common factor of ``K``."""
         return float(np.vdot(self.F, adjoint @ self.F))
+
+    def norm(self):
+        """Return the Frobenius norm."""
+        return float(np.linalg.norm(self.F.T @ self.F))
+
+    def centred_norm(self):
+        """Return the Frobenius norm of ``J K J``."""
+        return self.centred().norm()
+
+    def adjoint(self, P, Q, identity=0.0, itself=0.0):
+        """Return ``(P Q' + Q P') / 2 + identity I + itself K`` for thin P and Q (n, p), as an operator."""
+
+        def apply(M):
+            return (P @ (Q.T @ M) + Q @ (P.T @ M)) / 2 + identity * M + itself * self.matmul(M)
+
+        return symmetric_operator(self.n, apply)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +156,7 @@ class LowRankFactor:
     w: Vector
     L: Matrix
     bias: bool
+    _memo: list = field(default_factory=list, repr=False)
 
     @cached_property
     def X(self):
@@ -150,18 +195,70 @@ class LowRankFactor:
         """Return the trace of ``A``."""
         return float(self.w @ self.inverse_diag())
 
+    def _middle(self, e):
+        """``M`` of eq. (2), remembered for the last ``e``."""
+        if not self._memo or self._memo[0] is not e:
+            self._memo[:] = [e, (self.X * e) @ self.X.T]
+        return self._memo[1]
+
+    @cached_property
+    def _N(self):
+        N = inverse_lower(self.L)
+        if self.bias:
+            N[:, -1] = 0
+        return N
+
     def sandwich(self, e):
         """Return the diagonal of ``V diag(e) V``."""
-        M = (self.X * e) @ self.X.T
-        return np.einsum("ij,ij->j", self.X, M @ self.X)
+        return np.einsum("ij,ij->j", self.X, self._middle(e) @ self.X)
+
+    def spread(self, e):
+        """Return ``<diag(e), V - V W V>``; eq. (2)."""
+        return float(np.vdot(self._N.T @ self._middle(e), self._N.T))
 
     def congruence(self, e):
         """Return ``H' diag(e) H`` with ``H = I - V W``, as an operator."""
+        return Operator(len(self.w), [(1.0, Congruence(self, e))])
 
-        def apply(M):
-            HM = M - self.X.T @ (self.X @ self._times(self.w, M))
-            EHM = self._times(e, HM)
-            return EHM - self._times(self.w, self.X.T @ (self.X @ EHM))
+    def inverse(self):
+        """Return ``A`` as an operator."""
+        return symmetric_operator(len(self.w), self.solve)
 
-        n = len(self.w)
-        return LinearOperator((n, n), matvec=apply, matmat=apply, rmatvec=apply, rmatmat=apply, dtype=float)
+    def block(self, rows):
+        """Return ``A[rows][:, rows]``."""
+        X, w = self.X[:, rows], self.w[rows]
+        return np.diag(w) - w[:, None] * (X.T @ X) * w
+
+    def covariance_block(self, rows):
+        """Return ``V[rows][:, rows]``."""
+        X = self.X[:, rows]
+        return X.T @ X
+
+    def inverse_block(self, rows):
+        """Return ``(I - S V S)[rows][:, rows]``."""
+        X = self.X[:, rows] * np.sqrt(self.w[rows])
+        return np.eye(X.shape[1]) - X.T @ X
+
+
+@dataclass(frozen=True, eq=False)
+class Congruence:
+    """The term ``H' diag(e) H`` of an adjoint."""
+
+    factor: LowRankFactor
+    e: Vector
+
+    def apply(self, M):
+        """Return the product with a block."""
+        f = self.factor
+        HM = M - f.X.T @ (f.X @ f._times(f.w, M))
+        EHM = f._times(self.e, HM)
+        return EHM - f._times(f.w, f.X.T @ (f.X @ EHM))
+
+    def on(self, F):
+        """Return the products with the features the factor was made from; eq. (2). A bias does not see their means."""
+        f, r = self.factor, F.shape[1]
+        N = f._N[:, :r]
+        MN = f._middle(self.e) @ N
+        GF = f._times(self.e, f.X.T @ N)
+        GF -= f._times(f.w, f.X.T @ MN)
+        return GF, N.T @ MN

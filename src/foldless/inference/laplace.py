@@ -1,8 +1,8 @@
 r"""Derivatives of anything that is a function of a fit and of its Laplace covariance.
 
-A criterion on a smooth machine is a function :math:`\Phi(z, V)`. Let :math:`\Phi_z` be its derivative in z at fixed V
-(the residuals and curvatures move with z) and :math:`\Phi_V` the symmetric derivative in V. A change dA of
-:math:`A = C K` moves :math:`z` by :math:`H\,dA\,a` and V by :math:`H\,dA\,H' - V\,dW\,V`, with
+A criterion on a smooth machine is a function :math:`\Phi(z, V)`. Let :math:`\Phi_z` be its derivative in z at
+fixed V (the residuals and curvatures move with z) and :math:`\Phi_V` the symmetric derivative in V. A change dA
+of :math:`A = C K` moves :math:`z` by :math:`H\,dA\,a` and V by :math:`H\,dA\,H' - V\,dW\,V`, with
 :math:`H = I - V W`. Hence, with everything implicit included,
 
 .. math::
@@ -15,10 +15,11 @@ and, since :math:`H A H' = V - V W V` and :math:`H A a = V a`,
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from foldless.contracts import Matrix, Vector
+from foldless.contracts import Gram, Matrix, Vector
 from foldless.linalg import add_symmetric
 
 
@@ -26,12 +27,12 @@ from foldless.linalg import add_symmetric
 class Bend:
     r"""The derivative :math:`\Phi_V = \operatorname{diag}(e) + U \operatorname{diag}(s)\, U'`."""
 
-    e: Vector
+    e: Vector | None = None
     U: Matrix | None = None
     s: Vector | None = None
 
 
-def differentiate(solution, phi_z, bend, frozen=False):
+def differentiate(solution, phi_z, bend, frozen=False, factor=None):
     """Return the adjoint (1) and the slope (2) of a criterion on a smooth solution.
 
     Parameters
@@ -40,20 +41,92 @@ def differentiate(solution, phi_z, bend, frozen=False):
     phi_z : array of shape (n,)
     bend : Bend
     frozen : bool
-        Keep the curvatures fixed, as Cawley and Talbot's appendix B does: the wrong gradient, for comparison only.
+        Keep the curvatures fixed, as Cawley and Talbot's appendix B does: the wrong gradient, for comparison.
+    factor : Factor, optional
+        The one whose covariance is V where that is not the solution's own (a penalty without the bias).
     """
-    C, a, w, factor = solution.C, solution.a, solution.w, solution.factor
-    VU = solution.covariance(bend.U) if bend.U is not None else None
-    sandwich = C**2 * factor.sandwich(bend.e)
-    if VU is not None:
-        sandwich = sandwich + VU**2 @ bend.s
-    c = phi_z if frozen else phi_z - solution.dw * sandwich
-    Hc = c - w * solution.covariance(c)
-    G = factor.congruence(bend.e)
-    P, Q = [Hc], [a]
-    slope = c @ solution.covariance(a) + bend.e @ (solution.V - C**2 * factor.sandwich(w))
-    if VU is not None:
-        HU = bend.U - w[:, None] * VU
-        P, Q = [*P, *(HU * bend.s).T], [*Q, *HU.T]
-        slope += bend.s @ np.einsum("ik,ik->k", VU, HU)
-    return C * add_symmetric(G, np.column_stack(P), np.column_stack(Q)), np.array([slope])
+    C, a, w = solution.C, solution.a, solution.w
+    terms = _Terms(*_diagonal_terms(C, bend, factor or solution.factor))
+    terms = terms.plus(*_thin_terms(C, w, bend, factor or solution.factor))
+    c = phi_z if frozen else phi_z - solution.dw * terms.sandwich
+    P = np.column_stack([*terms.P, c - w * solution.covariance(c)])
+    Q = np.column_stack([*terms.Q, a])
+    adjoint = solution.gram.adjoint(P, Q) if terms.G is None else add_symmetric(terms.G, P, Q)
+    return C * adjoint, np.array([terms.slope + c @ solution.covariance(a)])
+
+
+@dataclass(frozen=True, eq=False)
+class _Terms:
+    """What a bend adds to (1) and (2): ``G + P Q'`` to the adjoint, a vector to c, a number to the slope."""
+
+    sandwich: Vector | float = 0.0
+    slope: float = 0.0
+    G: Any = None
+    P: tuple = ()
+    Q: tuple = ()
+
+    def plus(self, sandwich, slope, P, Q):
+        return _Terms(self.sandwich + sandwich, self.slope + slope, self.G, P, Q)
+
+
+def _diagonal_terms(C, bend, factor):
+    if bend.e is None:
+        return 0.0, 0.0, None
+    return C**2 * factor.sandwich(bend.e), C * factor.spread(bend.e), factor.congruence(bend.e)
+
+
+def _thin_terms(C, w, bend, factor):
+    if bend.U is None:
+        return 0.0, 0.0, (), ()
+    VU = C * factor.covariance(bend.U)
+    HU = bend.U - w[:, None] * VU
+    return VU**2 @ bend.s, bend.s @ np.einsum("ik,ik->k", VU, HU), (HU * bend.s,), (HU,)
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Minus the logarithm of a Laplace evidence, with its derivatives."""
+
+    value: float
+    solution: Any  # the fit it was taken at: the given one, or the one under a prior on the bias
+    gram: Gram  # the one the adjoint belongs to
+
+    def derive(self):
+        r"""Return adjoint and slope.
+
+        With :math:`c = \tfrac12 w' \circ V_{ii}` and :math:`Q = W - W V W`,
+
+        .. math:: \frac{d}{dK} = \tfrac C2 \bigl[ Q - a a' + H'c\, a' + a\, c'H \bigr],  \tag{4}
+
+        and the slope is its inner product with K: a prior on the bias does not scale with C.
+        """
+        s = self.solution
+        c = s.dw * s.V / 2
+        Hc = c - s.w * s.covariance(c)
+        P, Q = s.C * np.column_stack([Hc, -s.a / 2]), np.column_stack([s.a, s.a])
+        adjoint = add_symmetric(s.factor.inverse() * 0.5, P, Q)
+        return adjoint, np.array([self.gram.inner(adjoint)])
+
+
+def laplace_evidence(solution, bias_prior=None):
+    r"""Minus the log evidence of a smooth machine by Laplace's approximation.
+
+    .. math::
+        \sum_i v_i \ell_i + \tfrac12 a'Aa + \tfrac12 \log\det(I + S A S)
+        \;\bigl[ + \tfrac12 \log(s'B^{-1}s) - \tfrac12 \log 2\pi \bigr],  \tag{3}
+
+    the bracket for a free bias under a flat prior. That prior is improper: on separable data (3) falls without
+    bound as C grows. A bias :math:`b \sim N(0, \sigma_b^2)` instead is the plain formula with
+    :math:`A + \sigma_b^2 11'`, refitted.
+
+    Parameters
+    ----------
+    solution : SmoothSolution
+    bias_prior : float, optional
+        Standard deviation :math:`\sigma_b`; ``None`` is the flat prior.
+    """
+    s = solution if bias_prior is None else solution.with_bias_prior(bias_prior)
+    value = s.loss + s.a @ s.z / 2 + s.factor.logdet() / 2
+    if s.machine.bias:
+        value -= (np.log(s.C) + np.log(2 * np.pi)) / 2  # the factor's weights are C w
+    return Evidence(float(value), s, solution.gram)

@@ -37,12 +37,12 @@ class KernelNorm:
 
     @property
     def trace(self):
-        """tr W."""
+        """Tr W."""
         return float(self.omega.sum()) + self.outside * (self.basis.null + self.repeats)
 
     @property
     def square(self):
-        """tr W^2."""
+        """Tr W^2."""
         return float(self.omega @ self.omega) + self.outside**2 * (self.basis.null + self.repeats)
 
     @property
@@ -74,12 +74,12 @@ class FixedNorm:
 
     @cached_property
     def trace(self):
-        """tr W."""
+        """Tr W."""
         return float(self.diag.sum() + (self.B**2).sum(0) @ self.e)
 
     @cached_property
     def square(self):
-        """tr W^2."""
+        """Tr W^2."""
         C = self.B.T @ self.B
         cross = 2 * self.e @ ((self.B**2).T @ self.diag)
         return float(self.diag @ self.diag + cross + self.e @ (C**2) @ self.e)

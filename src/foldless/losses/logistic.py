@@ -3,9 +3,13 @@ r"""Logistic loss :math:`\log(1 + e^{-yz})` for labels y = -1, 1."""
 import numpy as np
 from scipy.special import expit
 
+from foldless.errors import Undefined
+
 
 class Logistic:
     """Bernoulli deviance; the machine is kernel logistic regression."""
+
+    labels = True  # targets are -1 and 1, and a sign can be wrong
 
     def value(self, y, z):
         """Return the loss of each point."""
@@ -20,4 +24,6 @@ class Logistic:
     def start(self, y, weights):
         """Return the log-odds of the classes, the output of a machine that knows only the bias."""
         positive, negative = weights[y > 0].sum(), weights[y < 0].sum()
+        if positive == 0 or negative == 0:
+            raise Undefined("the targets have only one class: with a free bias the fit has no minimum.")
         return np.log(positive) - np.log(negative)

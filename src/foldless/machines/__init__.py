@@ -1,5 +1,6 @@
 """Machines: a Gram and targets in, a solution out."""
 
+from foldless.machines.lssvm import LSSVM, LSSVMSolution
 from foldless.machines.ridge import Ridge, RidgeSolution
 from foldless.machines.smooth import SmoothMachine, SmoothSolution, SmoothSolutions
 from foldless.machines.subset import Forward, Subset, SubsetSolution, forward
@@ -7,6 +8,8 @@ from foldless.smoother import LinearSolution
 
 __all__ = [
     "Forward",
+    "LSSVM",
+    "LSSVMSolution",
     "LinearSolution",
     "Ridge",
     "RidgeSolution",

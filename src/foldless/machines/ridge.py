@@ -50,12 +50,12 @@ NEGATIVE = 1e-8  # eigenvalues of T below minus this, relative to the largest, a
 
 @dataclass(frozen=True, eq=False)
 class Ridge:
-    """Kernel ridge regression.
+    r"""Kernel ridge regression.
 
     Parameters
     ----------
     alpha : float
-        The ridge parameter :math:`\\lambda` of (1): no 1/n in front of the loss, no factor 1/2.
+        The ridge parameter :math:`\lambda` of (1): no 1/n in front of the loss, no factor 1/2.
     bias : bool
         Whether an unpenalised intercept is part of the model.
     weights : array of shape (n,), optional
@@ -144,7 +144,9 @@ class Ridge:
         v = np.ones(gram.n) if self.weights is None else self.weights
         factor = gram.factor(v / self.alpha, self.bias)
         logdet = factor.logdet() - (np.log(v.sum() / self.alpha) if self.bias else 0.0)
-        smoother = DenseSmoother(factor.inverse(), self.alpha, self._root, logdet, int(self.bias))
+        s = np.sqrt(factor.w)
+        R = factor.inverse() / s[:, None] / s  # A = S R S
+        smoother = DenseSmoother(R, self.alpha, self._root, logdet, int(self.bias))
         return RidgeSolution(gram, self, Y, smoother, smoother.targets(Y))
 
     @property

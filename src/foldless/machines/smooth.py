@@ -3,13 +3,13 @@ r"""Kernel machines with a smooth convex loss: kernel logistic regression and it
 .. math:: \min_{f, b}\; \tfrac12 \|f\|^2 + C \sum_i v_i\, \ell(y_i, f(x_i) + b)  \tag{1}
 
 with the bias ``b`` unpenalised (or absent) and sample weights ``v``. Write :math:`A = C K`,
-:math:`a = -v \circ \ell'`, :math:`w = v \circ \ell''`. At the solution :math:`z = A a + b 1` and, with a bias,
-:math:`1'a = 0`. One Newton step is
+:math:`a = -v \circ \ell'`, :math:`w = v \circ \ell''`. At the solution :math:`z = A a + b 1` and, with a
+bias, :math:`1'a = 0`. One Newton step is
 
 .. math:: z^{+} = V (W z + a), \qquad \beta^{+} = W (z - z^{+}) + a, \qquad V = (A^{-1} + W)^{-1},  \tag{2}
 
-(V the bias-included limit where there is one), so that :math:`z^+ = A \beta^+ + b^+ 1`. Steps are halved until
-:math:`\tfrac12 \beta' A \beta + \sum_i v_i \ell` decreases.
+(V the bias-included limit where there is one), so that :math:`z^+ = A \beta^+ + b^+ 1`. Steps are halved
+until :math:`\tfrac12 \beta' A \beta + \sum_i v_i \ell` decreases.
 
 References
 ----------
@@ -63,6 +63,10 @@ class SmoothMachine:
     decrement: float = DECREMENT
 
     sign: ClassVar[float] = 1.0
+
+    def __post_init__(self):
+        if not 0 < self.C < np.inf:
+            raise ValueError(f"C must be a positive number, got {self.C!r}.")
 
     @property
     def rough(self):
@@ -228,6 +232,10 @@ class SmoothSolution:
         """Sum of the weighted losses."""
         return float(self.v @ self.machine.loss.value(self.y, self.z))
 
+    def wrong(self, name, u):
+        """Return ``{name: fraction of points (by weight) on the wrong side}``; empty for losses on numbers."""
+        return {name: float(self.v @ (self.y * u <= 0) / self.v.sum())} if self.machine.loss.labels else {}
+
     @cached_property
     def V(self):
         """Diagonal of the Laplace covariance of ``z``."""
@@ -236,6 +244,20 @@ class SmoothSolution:
     def covariance(self, M):
         """Return ``V M``."""
         return self.C * self.factor.covariance(M)
+
+    def with_bias_prior(self, scale):
+        """Return the fit with a bias drawn from N(0, scale^2) in the units of z; itself if it has no bias."""
+        if not self.machine.bias:
+            return self
+        if scale not in self._under_prior:
+            gram = self.gram.shifted(scale**2 / self.C)
+            machine = replace(self.machine, bias=False)
+            self._under_prior[scale] = machine.solve(gram, self.y[:, None], [self.z]).columns[0]
+        return self._under_prior[scale]
+
+    @cached_property
+    def _under_prior(self):
+        return {}
 
     @cached_property
     def share(self):

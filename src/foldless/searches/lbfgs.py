@@ -1,6 +1,6 @@
 """Descent by L-BFGS-B in log space, from the best of several starts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -25,11 +25,24 @@ class LBFGS(Search):
         How many descents. Criteria have several local minima in the width: more descents, more of them are found.
     tolerance : float
         Relative change of the criterion at which a descent is over.
+    stride : float
+        Length of the first step of a descent, in log units.
     """
 
     n_starts: int = 1
-    tolerance: float = 1e-6
+    tolerance: float = 1e-5
+    stride: float = 1.0
     name: ClassVar[str] = "lbfgs"
+
+    @property
+    def rough(self):
+        """The same search where an evaluation costs much, or another search will follow."""
+        return replace(self, tolerance=10 * self.tolerance)
+
+    @property
+    def polish(self):
+        """The same search near an optimum: short first steps."""
+        return replace(self.rough, stride=0.3 * self.stride)
 
     def run(self, walk, box, starts):
         """Glance at the starts, then descend from the best."""
@@ -46,27 +59,34 @@ class LBFGS(Search):
         if not np.isfinite(first.value):
             return False
         method = self._gradient if first.gradient is not None else self._simplex
-        end = method(walk, first, list(zip(box.low, box.high, strict=True)))
-        walk.settle(end.x)
-        return end.success
+        return method(walk, first, list(zip(box.low, box.high, strict=True)))
 
     def _gradient(self, walk, first, bounds):
-        def cost(theta):
-            same = np.array_equal(theta, first.theta)
-            return _finite(walk, first if same else walk.look(theta, "descent"))
+        def cost(x):  # L-BFGS-B begins with a step of length one: let that be the stride
+            theta = np.clip(x * self.stride, walk.box.low, walk.box.high)
+            step = first if np.array_equal(x, begin) else walk.look(theta, "descent")
+            value, gradient = _finite(walk, step)
+            return value, gradient * self.stride
 
+        begin = first.theta / self.stride
         options = {"ftol": self.tolerance, "gtol": 0.0, "maxls": 12}
-        return minimize(cost, first.theta, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+        end = minimize(
+            cost, begin, jac=True, method="L-BFGS-B", bounds=np.array(bounds) / self.stride, options=options
+        )
+        walk.settle(end.x * self.stride)
+        return end.success
 
     def _simplex(self, walk, first, bounds):
         options = {"xatol": 0.02, "fatol": 1e-10, "initial_simplex": _simplex_around(walk.box, first.theta)}
-        return minimize(
+        end = minimize(
             lambda theta: walk.look(theta, "simplex").value,
             first.theta,
             method="Nelder-Mead",
             bounds=bounds,
             options=options,
         )
+        walk.settle(end.x)
+        return end.success
 
 
 def _finite(walk, look):

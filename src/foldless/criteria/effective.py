@@ -1,0 +1,63 @@
+r"""The effective number of parameters, and the information criterion that charges for it."""
+
+from dataclasses import dataclass
+from functools import singledispatchmethod
+from typing import ClassVar
+
+from foldless.contracts import LazyReading, Reading
+from foldless.criterion import Criterion
+from foldless.inference import Bend, differentiate
+from foldless.machines import SmoothSolution
+
+
+@dataclass(frozen=True)
+class EffectiveParameters(Criterion):
+    r"""Effective number of parameters :math:`d = \operatorname{tr} W V`; a free bias counts for up to 1.
+
+    Not to be minimised by itself: it is a diagnostic that comes with derivatives,
+    :math:`\Phi_z = w' \circ V_{ii}`, :math:`\Phi_V = W`.
+    """
+
+    name: ClassVar[str] = "effective-parameters"
+
+    @singledispatchmethod
+    def read(self, solution) -> Reading:
+        """Read one solution."""
+        raise self.unreadable(solution)
+
+    @read.register
+    def _(self, solution: SmoothSolution) -> Reading:
+        d = float(solution.w @ solution.V)
+
+        def derive():
+            return differentiate(solution, solution.dw * solution.V, Bend(solution.w))
+
+        return LazyReading(d, derive, {"effective": d})
+
+
+@dataclass(frozen=True)
+class AICd(Criterion):
+    r"""Twice the loss plus twice the effective number of parameters.
+
+    .. math:: 2 \Bigl[ \sum_i v_i \ell_i + \operatorname{tr} W V \Bigr], \qquad
+              \Phi_z = 2 [-a + w' \circ V_{ii}], \qquad \Phi_V = 2 W.
+
+    It is :class:`foldless.criteria.KRIC` with the squared residuals replaced by what the model expects of them. Like
+    KRIC it favours certainty: on data that can be separated it takes the largest C it is offered.
+    """
+
+    name: ClassVar[str] = "aicd"
+
+    @singledispatchmethod
+    def read(self, solution) -> Reading:
+        """Read one solution."""
+        raise self.unreadable(solution)
+
+    @read.register
+    def _(self, solution: SmoothSolution) -> Reading:
+        d = float(solution.w @ solution.V)
+
+        def derive():
+            return differentiate(solution, 2 * (solution.dw * solution.V - solution.a), Bend(2 * solution.w))
+
+        return LazyReading(2 * (solution.loss + d), derive, {"loss": solution.loss, "effective": d})

@@ -1,0 +1,44 @@
+r"""A bound on the leave-one-out errors that needs no more than the fit.
+
+References
+----------
+.. [1] Jaakkola and Haussler, *Probabilistic kernel regression models* (1999).
+"""
+
+from dataclasses import dataclass
+from functools import singledispatchmethod
+from typing import ClassVar
+
+import numpy as np
+
+from foldless.contracts import Reading
+from foldless.criterion import Criterion
+from foldless.machines import SmoothSolution
+
+
+@dataclass(frozen=True)
+class JaakkolaHaussler(Criterion):
+    r"""Fraction of points that could be wrong once left out.
+
+    *Machines with a smooth loss on labels, without a bias*: the output of the machine that did not see point i
+    has :math:`y_i u_i \ge y_i z_i - |\alpha_i| K_{ii}`, so
+
+    .. math:: \frac1n \sum_i v_i\, [\, y_i z_i \le |\alpha_i| K_{ii} \,]  \tag{1}
+
+    bounds the leave-one-out error; a tie counts. With a free bias K is centred and (1) is a rule of thumb without
+    proof. Piecewise constant: it has no derivative.
+    """
+
+    name: ClassVar[str] = "jaakkola-haussler"
+
+    @singledispatchmethod
+    def read(self, solution) -> Reading:
+        """Read one solution."""
+        raise self.unreadable(solution)
+
+    @read.register
+    def _(self, solution: SmoothSolution) -> Reading:
+        gram = solution.gram.centred() if solution.machine.bias else solution.gram
+        reach = np.abs(solution.alpha) * gram.diag()
+        value = float(solution.v @ (solution.y * solution.z <= reach) / solution.v.sum())
+        return Reading(value, parts={"bound": value, "proven": float(not solution.machine.bias)})

@@ -1,0 +1,254 @@
+r"""Kobayashi and Komaki's information criterion for kernel machines, for a logistic model and for Sollich's.
+
+References
+----------
+.. [1] Kobayashi and Komaki, *Information criteria for kernel machines* (2005), (9), (22), (23) and section 6.
+"""
+
+import warnings
+from dataclasses import dataclass
+from functools import singledispatchmethod
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import expit, logsumexp, softmax
+
+from foldless.contracts import LazyReading, Reading
+from foldless.criterion import Criterion
+from foldless.errors import CriterionWarning
+from foldless.inference import Bend, differentiate
+from foldless.machines import SmoothSolution
+
+CERTAIN = 0.5  # leverage above which a linearised leave-one-out says little
+WHY_NOT = (
+    "it falls to zero as C grows for every kernel that can separate the points, soonest for narrow ones, "
+    "so its minimum over a width or over an unbounded C is useless"
+)
+
+
+@dataclass(frozen=True)
+class KRIC(Criterion):
+    r"""Twice the loss plus the trace penalty of Kobayashi and Komaki, for choosing C with a smooth, wide kernel.
+
+    .. math::
+        2 \Bigl[ \sum_i v_i \ell_i + \operatorname{pen} \Bigr], \qquad
+        \operatorname{pen} = \operatorname{tr}(J^{-1} I) = \sum_i a_i m_i V_{ii} - \tfrac1n a'V a,  \tag{1}
+
+    with :math:`a_i = v_i m_i` and n the total weight. Without its 1/n term the penalty is the first-order
+    expansion of the leave-one-out loss in :math:`V_{ii}`. The paper sends the scale of the bias to zero and loses
+    the bias; the trace does not depend on that scale, so V here has the bias in it.
+
+    .. math:: \Phi_z = 2 [-a - 2 w \circ m \circ V_{ii} + \tfrac2n w \circ V a], \qquad
+              \Phi_V = 2 [\operatorname{diag}(a \circ m) - \tfrac1n a a'].  \tag{2}
+
+    *It collapses.* With a strictly positive definite kernel the criterion goes to 0 as C grows, whatever the
+    width: residuals vanish like log(C)/C and nothing guards against certainty. Its global minimum is useless. Use
+    it for C alone, in a bounded range, with a kernel of few effective dimensions; a warning says when a point
+    determines more than half of its own output.
+
+    Parameters
+    ----------
+    bias_in_penalty : bool
+        ``False`` is the paper's (22): the covariance of the model without a bias, at the outputs of the one with.
+    eta : float
+        Slope of the logistic model at the outputs of a machine that is not logistic (:func:`kric_at_outputs`).
+    """
+
+    bias_in_penalty: bool = True
+    eta: float = 1.0
+    name: ClassVar[str] = "kric"
+    tunes_kernel: ClassVar[bool] = False
+    why_not: ClassVar[str] = WHY_NOT
+
+    @singledispatchmethod
+    def read(self, solution) -> Reading:
+        """Read one solution."""
+        raise self.unreadable(solution)
+
+    @read.register
+    def _(self, solution: SmoothSolution) -> Reading:
+        penalty = _Penalty.of(solution, self.bias_in_penalty)
+        warn_if_certain(self.name, penalty.leverage)
+        value = 2 * (solution.loss + penalty.value)
+
+        def derive():  # eq. (2)
+            return penalty.differentiate(-2 * solution.a + 2 * penalty.phi_z, 2.0)
+
+        return LazyReading(value, derive, penalty.parts(solution.loss))
+
+
+@dataclass(frozen=True)
+class KRICSollich(Criterion):
+    r"""KRIC with the likelihood of Sollich's model of a support vector machine.
+
+    Twice the sum of the penalty of :class:`KRIC` and, up to the unknown density of the inputs,
+
+    .. math::
+        -\log p_S = C \sum_i v_i \xi_i + n \log \frac1n \sum_i v_i
+        \bigl[ e^{-C [1 - f_i]_+} + e^{-C [1 + f_i]_+} \bigr], \qquad \xi_i = [1 - y_i f_i]_+.  \tag{3}
+
+    The paper's own tables take the logistic loss for the first sum and the normaliser
+    :math:`\nu = \tau(C) [\dots]`, :math:`\tau = 1/(1 + e^{-2C})`, of its (6) in the second: ``form="hybrid"``.
+
+    Parameters
+    ----------
+    form : {"consistent", "hybrid"}
+        ``"hybrid"`` is there to reproduce the paper: it mixes two likelihoods.
+    bias_in_penalty, eta
+        As in :class:`KRIC`.
+    """
+
+    form: str = "consistent"
+    bias_in_penalty: bool = True
+    eta: float = 1.0
+    name: ClassVar[str] = "kric-sollich"
+    tunes_kernel: ClassVar[bool] = False
+    why_not: ClassVar[str] = WHY_NOT
+
+    def __post_init__(self):
+        if self.form not in ("consistent", "hybrid"):
+            raise ValueError(f"form must be 'consistent' or 'hybrid', got {self.form!r}.")
+
+    @singledispatchmethod
+    def read(self, solution) -> Reading:
+        """Read one solution."""
+        raise self.unreadable(solution)
+
+    @read.register
+    def _(self, solution: SmoothSolution) -> Reading:
+        penalty = _Penalty.of(solution, self.bias_in_penalty)
+        warn_if_certain(self.name, penalty.leverage)
+        cost = sollich(solution.y, solution.z, solution.C, solution.v)
+        if self.form == "hybrid":
+            value, by_z, by_C = (
+                solution.loss + cost.normaliser,
+                cost.normaliser_z - solution.a,
+                cost.normaliser_C,
+            )
+        else:
+            value, by_z, by_C = cost.value, cost.by_z, cost.by_C
+
+        def derive():
+            adjoint, slope = penalty.differentiate(2 * by_z + 2 * penalty.phi_z, 2.0)
+            return adjoint, slope + 2 * by_C
+
+        return LazyReading(2 * (value + penalty.value), derive, penalty.parts(value))
+
+
+@dataclass(frozen=True, eq=False)
+class _Penalty:
+    """The trace of eq. (1) and its derivatives (2), half of them: the factor 2 is the criterion's."""
+
+    solution: SmoothSolution
+    factor: object
+    m: np.ndarray
+    V: np.ndarray
+    Va: np.ndarray
+
+    @classmethod
+    def of(cls, solution, bias):
+        own = solution.machine.bias and not bias
+        factor = solution.gram.factor(solution.C * solution.w, False) if own else solution.factor
+        m = -solution.machine.loss.derivatives(solution.y, solution.z)[0]
+        C = solution.C
+        return cls(solution, factor, m, C * factor.covariance_diag(), C * factor.covariance(solution.a))
+
+    @property
+    def n(self):
+        return self.solution.v.sum()
+
+    @property
+    def value(self):
+        a = self.solution.a
+        return float((a * self.m) @ self.V - a @ self.Va / self.n)
+
+    @property
+    def leverage(self):
+        return float(np.max(self.solution.w * self.V))
+
+    @property
+    def phi_z(self):
+        w = self.solution.w
+        return -2 * w * self.m * self.V + 2 / self.n * w * self.Va
+
+    def differentiate(self, phi_z, scale):
+        a = self.solution.a
+        bend = Bend(scale * a * self.m, a[:, None], np.array([-scale / self.n]))
+        return differentiate(self.solution, phi_z, bend, factor=self.factor)
+
+    def parts(self, loss):
+        return {"loss": loss, "penalty": self.value, "leverage": self.leverage}
+
+
+def warn_if_certain(name, leverage):
+    """Warn where a point determines most of its own output: the criterion is then far too small."""
+    if leverage > CERTAIN:
+        warnings.warn(
+            CriterionWarning(
+                f"{name} is read where a point has leverage {leverage:.2f} (above {CERTAIN}): there it is too "
+                "small, and falls to zero as C grows. Lower C, widen the kernel, or use criterion='loo'."
+            ),
+            stacklevel=4,
+        )
+
+
+def kric_penalty(gram, y, f, C, eta=1.0, bias=True):
+    r"""Penalty of the logistic model with slope eta at given outputs, for instance those of an SVM.
+
+    .. math:: \sum_i m_i^2 V_{ii} - \tfrac1n m'V m, \qquad V = (\lambda K^{-1} + T)^{-1}, \qquad \lambda = \eta / C,
+
+    with :math:`m_i = \eta y_i \sigma(-\eta y_i f_i)`, :math:`T_{ii} = \eta^2 \sigma(\eta f_i) \sigma(-\eta f_i)`; with
+    ``bias`` the limit of V for a constant that is not penalised. This lambda gives the hinge and the logistic loss
+    the same slope far on the wrong side.
+    """
+    m, T = eta * y * expit(-eta * y * f), eta**2 * expit(eta * f) * expit(-eta * f)
+    lam = eta / C
+    factor = gram.factor(T / lam, bias)
+    return float((m**2 @ factor.covariance_diag() - m @ factor.covariance(m) / len(y)) / lam)
+
+
+def kric_at_outputs(gram, y, f, C, eta=1.0, bias=True):
+    """KRIC of the logistic model at given outputs ``f``; see :func:`kric_penalty`. It has no derivative here."""
+    loss, penalty = float(np.sum(np.logaddexp(0, -eta * y * f))), kric_penalty(gram, y, f, C, eta, bias)
+    return Reading(2 * (loss + penalty), parts={"loss": loss, "penalty": penalty})
+
+
+def kric_sollich_at_outputs(gram, y, f, C, eta=1.0, bias=True, form="consistent"):
+    """KRIC of Sollich's model at given outputs ``f``; see :class:`KRICSollich`. It has no derivative here."""
+    cost, penalty = sollich(y, f, C), kric_penalty(gram, y, f, C, eta, bias)
+    loss = cost.value
+    if form == "hybrid":
+        loss = cost.normaliser + float(np.sum(np.logaddexp(0, -eta * y * f)))
+    return Reading(2 * (loss + penalty), parts={"loss": loss, "penalty": penalty})
+
+
+@dataclass(frozen=True, eq=False)
+class SollichCost:
+    """Minus the log likelihood (3), the paper's normaliser, and their derivatives in the outputs and in log C."""
+
+    value: float
+    by_z: np.ndarray
+    by_C: float
+    normaliser: float  # n log mean nu, with tau
+    normaliser_z: np.ndarray
+    normaliser_C: float
+
+
+def sollich(y, f, C, v=None):
+    """Likelihood of Sollich's model at outputs ``f``; eq. (3)."""
+    v = np.ones(len(y)) if v is None else v
+    n, slack = v.sum(), np.maximum(0, 1 - y * f)
+    gaps = np.stack([np.maximum(0, 1 - f), np.maximum(0, 1 + f)])
+    log_mean = logsumexp(-C * gaps, b=v / n)
+    p = softmax(-C * gaps + np.log(np.where(v > 0, v, np.finfo(float).tiny)))
+    by_z = n * C * (p[0] * (f < 1) - p[1] * (f > -1))
+    by_C = -n * C * float(np.sum(p * gaps))
+    hinge, tau = C * float(v @ slack), -np.log1p(np.exp(-2 * C))
+    return SollichCost(
+        float(hinge + n * log_mean),
+        -C * v * y * (y * f < 1) + by_z,
+        hinge + by_C,
+        float(n * (log_mean + tau)),
+        by_z,
+        by_C + n * 2 * C * float(expit(-2 * C)),
+    )

@@ -1,0 +1,156 @@
+r"""One eigendecomposition for a whole path of regularisation values, bias and weights included.
+
+Let :math:`D = \operatorname{diag}(\sqrt v)`, :math:`u = D1 / \|D1\|` and :math:`Q \operatorname{diag}(\nu) Q'` the
+decomposition of :math:`D K D` (with a free bias: on the complement of u). For weights :math:`w = v / \lambda`
+
+.. math::
+    A = D \Bigl[ Q \operatorname{diag}\tfrac{1}{\nu + \lambda} Q' + \tfrac1\lambda (I - u u' - Q Q') \Bigr] D, \qquad
+    V = \lambda D^{-1} \Bigl[ u u' + Q \operatorname{diag}\tfrac{\nu}{\nu + \lambda} Q' \Bigr] D^{-1},  \tag{1}
+
+where :math:`u u'` is there with a bias only, and the middle term of A (pairs with :math:`\nu = 0` that a low-rank Gram
+does not list) only where Q has fewer columns than the space has dimensions.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from foldless.contracts import Matrix, Vector
+from foldless.linalg import symmetric_operator
+
+
+def _rows(x, M):
+    return x * M if M.ndim == 1 else x[:, None] * M
+
+
+@dataclass(frozen=True, eq=False)
+class SpectralFactor:
+    r"""The verbs of :class:`foldless.contracts.Factor` for ``w = v / lam``, from ``Gram.weighted_spectrum``.
+
+    Parameters
+    ----------
+    Q, nu : arrays of shape (n, r) and (r,)
+        What ``gram.weighted_spectrum(v, bias)`` returned.
+    v : array of shape (n,)
+    lam : float
+    bias : bool
+    """
+
+    Q: Matrix
+    nu: Vector
+    v: Vector
+    lam: float
+    bias: bool
+
+    @property
+    def w(self):
+        """``v / lam``."""
+        return self.v / self.lam
+
+    @cached_property
+    def _d(self):
+        return np.sqrt(self.v)
+
+    @cached_property
+    def _u(self):
+        return self._d / np.linalg.norm(self._d)
+
+    @property
+    def _complete(self):
+        return self.Q.shape[1] >= len(self.v) - self.bias
+
+    def _resolve(self, M):
+        """Return the bracket of A in eq. (1), times M."""
+        QM = self.Q.T @ M
+        out = self.Q @ _rows(1 / (self.nu + self.lam), QM)
+        if self._complete:
+            return out
+        rest = M - self.Q @ QM
+        if self.bias:
+            rest = rest - np.multiply.outer(self._u, self._u @ M)
+        return out + rest / self.lam
+
+    def solve(self, M):
+        """Return ``A M``; eq. (1)."""
+        return _rows(self._d, self._resolve(_rows(self._d, M)))
+
+    def covariance(self, M):
+        """Return ``V M``; eq. (1)."""
+        M = _rows(1 / self._d, M)
+        out = self.Q @ _rows(self.nu / (self.nu + self.lam), self.Q.T @ M)
+        if self.bias:
+            out = out + np.multiply.outer(self._u, self._u @ M)
+        return self.lam * _rows(1 / self._d, out)
+
+    def logdet(self):
+        """Return ``log det B`` (plus ``log s'B^{-1}s`` with a bias)."""
+        value = np.sum(np.log1p(self.nu / self.lam))
+        return float(value + np.log(self.w.sum()) if self.bias else value)
+
+    @cached_property
+    def _inverse_diag(self):
+        if self._complete:
+            return self.Q**2 @ (self.lam / (self.nu + self.lam))
+        return 1 - self.w * self.covariance_diag()
+
+    def inverse_diag(self):
+        """Return ``1 - w * covariance_diag()``."""
+        return self._inverse_diag
+
+    @cached_property
+    def _covariance_diag(self):
+        h = self.Q**2 @ (self.nu / (self.nu + self.lam))
+        return (h + self._u**2 if self.bias else h) / self.w
+
+    def covariance_diag(self):
+        """Return the diagonal of ``V``."""
+        return self._covariance_diag
+
+    def trace_inverse(self):
+        """Return the trace of ``A``."""
+        return float(self.w @ self.inverse_diag())
+
+    def sandwich(self, e):
+        """Return the diagonal of ``V diag(e) V``."""
+        B = np.column_stack([self.Q, self._u]) if self.bias else self.Q
+        h = self.nu / (self.nu + self.lam)
+        B = B * np.sqrt(np.r_[h, 1] if self.bias else h)
+        T = (B.T * (e / self.w)) @ B
+        return np.einsum("ij,jk,ik->i", B, T, B, optimize=True) / self.w
+
+    @cached_property
+    def _inverse(self):
+        B = self._d[:, None] * self.Q
+        return (B / (self.nu + self.lam)) @ B.T
+
+    def inverse(self):
+        """Return ``A``, as an array where the spectrum is complete, else as an operator."""
+        return self._inverse if self._complete else symmetric_operator(len(self.v), self.solve)
+
+    def block(self, rows):
+        """Return ``A[rows][:, rows]``."""
+        Q, u, d = self.Q[rows], self._u[rows], self._d[rows]
+        B = (Q / (self.nu + self.lam)) @ Q.T
+        if not self._complete:
+            B += (np.eye(len(u)) - Q @ Q.T - self.bias * np.multiply.outer(u, u)) / self.lam
+        return d[:, None] * B * d
+
+    def congruence(self, e):
+        """Return ``H' diag(e) H`` with ``H = I - V W``, as an array where the spectrum is complete."""
+        scale = e / self.w**2  # H = W^{-1} A
+        if self._complete:
+            A = self._inverse
+            return (A * scale) @ A
+        return symmetric_operator(len(e), lambda M: self.solve(_rows(scale, self.solve(M))))
+
+    def covariance_block(self, rows):
+        """Return ``V[rows][:, rows]``."""
+        Q, u, d = self.Q[rows], self._u[rows], self._d[rows]
+        B = (Q * (self.nu / (self.nu + self.lam))) @ Q.T + self.bias * np.multiply.outer(u, u)
+        return self.lam * B / np.multiply.outer(d, d)
+
+    def inverse_block(self, rows):
+        """Return ``(I - S V S)[rows][:, rows]``."""
+        d = self._d[rows]
+        return self.lam * self.block(rows) / np.multiply.outer(d, d)

@@ -1,0 +1,55 @@
+"""Class labels as columns of -1 and 1: one column for two classes, else one per class (one versus the rest)."""
+
+import numpy as np
+
+
+def are_labels(Y):
+    """Tell whether every entry is -1 or 1."""
+    return bool(np.all(np.abs(Y) == 1))
+
+
+def check_labels(Y, who):
+    """Raise unless ``Y`` (n, k) holds -1 and 1 with both signs in each column."""
+    if not are_labels(Y):
+        raise ValueError(
+            f"{who} needs class labels coded -1 and 1, got other targets. Is this a regression problem?"
+        )
+    if np.any(np.abs(Y.sum(axis=0)) == len(Y)):
+        raise ValueError(
+            f"{who} needs points of at least two classes, got a class without any or one class only."
+        )
+
+
+def classes_of(Y):
+    """Class numbers 0, 1, ... of the rows of ``Y``."""
+    return (Y[:, 0] > 0).astype(int) if Y.shape[1] == 1 else np.argmax(Y, axis=1)
+
+
+def balanced_weights(Y):
+    r"""Weights :math:`v_i = n / (k\, n_{c(i)})` that give each of the k classes the same total weight."""
+    check_labels(Y, "balancing classes")
+    label = classes_of(Y)
+    counts = np.bincount(label)
+    return len(Y) / (len(counts) * counts[label])
+
+
+def error_fraction(Y, Z):
+    """Fraction of rows whose outputs ``Z`` do not single out the class in ``Y``; a tie counts as an error."""
+    if Y.shape[1] == 1:
+        return float(np.mean(Y[:, 0] * Z[:, 0] <= 0))
+    rows, own = np.arange(len(Y)), classes_of(Y)
+    others = Z.copy()
+    others[rows, own] = -np.inf
+    return float(np.mean(Z[rows, own] <= others.max(axis=1)))
+
+
+def middle_of_best(values):
+    """Index of the smallest value; on a plateau of equal ones the middle of the first longest run.
+
+    Counts of errors have plateaus over a grid, and the middle of one is the safest point on it.
+    """
+    values = np.asarray(values, float)
+    best = np.flatnonzero(values == np.nanmin(values))
+    runs = np.split(best, np.flatnonzero(np.diff(best) > 1) + 1)
+    run = max(runs, key=len)
+    return int(run[(len(run) - 1) // 2])

@@ -1,0 +1,171 @@
+r"""Least-squares support vector machine: classification by squares, with everything about leaving points out.
+
+.. math:: \min_{f, b}\; \sum_i v_i\, (y_i - f(x_i) - b)^2 + \lambda \|f\|^2, \qquad \lambda = 1/C.  \tag{1}
+
+With :math:`A_v = (K + \lambda V^{-1})^{-1}` the coefficients and the bias come from
+
+.. math:: \tilde A = A_v - \frac{A_v 1 1' A_v}{1' A_v 1}, \qquad \alpha = \tilde A y, \qquad
+          b = \frac{\sum_i v_i\, (y_i - (K\alpha)_i)}{\sum_i v_i}  \tag{2}
+
+(without a bias :math:`\tilde A = A_v`, :math:`b = 0`). The residuals are :math:`\lambda \alpha_i / v_i`, and those of the
+machine that never saw point i, weights kept, are exactly
+
+.. math:: r_i = \alpha_i / \tilde A_{ii}.  \tag{3}
+
+:math:`\tilde A` is a linear map of ``y``: all columns of a one-versus-rest problem share one factorisation.
+
+References
+----------
+.. [1] Cawley, *Leave-one-out cross-validation based model selection criteria for weighted LS-SVMs* (2006).
+.. [2] Li et al., *Efficient kernel selection via spectral analysis* (2017), Lemma 1.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from foldless.contracts import Factor, Gram, Matrix, Vector
+from foldless.grams import SpectralFactor
+from foldless.labels import balanced_weights
+
+ROUTES = ("cholesky", "spectrum")
+
+
+@dataclass(frozen=True, eq=False)
+class LSSVM:
+    """Least-squares support vector machine.
+
+    Parameters
+    ----------
+    C : float
+        Weight of the squared errors against the squared norm, ``1 / lambda``.
+    bias : bool
+        Whether an unpenalised constant is part of the model.
+    weights : array of shape (n,) or "balanced", optional
+        Positive sample weights; by default all 1. ``"balanced"`` gives the classes equal total weight.
+    route : {"cholesky", "spectrum"}
+        How to factor. One Cholesky factorisation serves one C; one eigendecomposition, remembered by the Gram, serves
+        them all (see :meth:`path`).
+    """
+
+    C: float = 1.0
+    bias: bool = True
+    weights: Vector | str | None = None
+    route: str = "cholesky"
+
+    def __post_init__(self):
+        if not (np.isfinite(self.C) and self.C > 0):
+            raise ValueError(f"C must be positive and finite, got {self.C!r}. It is 1 / lambda.")
+        if isinstance(self.weights, str) and self.weights != "balanced":
+            raise ValueError(f"weights must be an array, 'balanced' or None, got {self.weights!r}.")
+        if self.route not in ROUTES:
+            raise ValueError(f"route must be one of {', '.join(ROUTES)}; got {self.route!r}.")
+
+    @property
+    def theta(self):
+        """``[log C]``."""
+        return np.array([np.log(self.C)])
+
+    def with_theta(self, theta):
+        """Return the machine with another C."""
+        return replace(self, C=float(np.exp(theta[0])))
+
+    def solve(self, gram, Y, start=None):
+        """Fit all columns of ``Y`` (n, k) at once; there is nothing to start from."""
+        v = self._weights(gram.n, Y)
+        return LSSVMSolution(gram, self, Y, v, self._factor(gram, v))
+
+    def path(self, gram, Y, C):
+        """Fit a whole path of regularisation values from one eigendecomposition.
+
+        Parameters
+        ----------
+        gram : Gram
+        Y : array of shape (n, k)
+        C : array of shape (L,)
+
+        Returns
+        -------
+        solutions : tuple of L solutions
+            O(n^2) each for the fit and its leave-one-out residuals.
+        """
+        return tuple(replace(self, C=float(c), route="spectrum").solve(gram, Y) for c in C)
+
+    def _weights(self, n, Y):
+        if self.weights is None:
+            return np.ones(n)
+        v = balanced_weights(Y) if isinstance(self.weights, str) else np.asarray(self.weights, float)
+        if v.shape != (n,) or not np.all(v > 0):
+            raise ValueError(
+                f"weights must be {n} positive numbers; leave a point out rather than give it weight 0."
+            )
+        return v
+
+    def _factor(self, gram, v):
+        if self.route == "spectrum":
+            return SpectralFactor(*gram.weighted_spectrum(v, self.bias), v, 1 / self.C, self.bias)
+        return gram.factor(v * self.C, self.bias)
+
+
+@dataclass(frozen=True, eq=False)
+class LSSVMSolution:
+    """All columns of a fitted LS-SVM; ``factor.solve`` multiplies by the matrix of eq. (2)."""
+
+    gram: Gram
+    machine: LSSVM
+    Y: Matrix
+    v: Vector
+    factor: Factor
+
+    @property
+    def start(self):
+        """Nothing: the fit is in closed form."""
+        return None
+
+    @property
+    def lam(self):
+        """Weight of the squared norm, ``1 / C``."""
+        return 1 / self.machine.C
+
+    @cached_property
+    def alpha(self):
+        """Coefficients (n, k); eq. (2)."""
+        return self.factor.solve(self.Y)
+
+    @cached_property
+    def b(self):
+        """Biases (k,); eq. (2)."""
+        if not self.machine.bias:
+            return np.zeros(self.Y.shape[1])
+        return self.v @ (self.Y - self.gram.matmul(self.alpha)) / self.v.sum()
+
+    @cached_property
+    def d(self):
+        """Diagonal of the matrix of eq. (2)."""
+        return self.factor.w * self.factor.inverse_diag()
+
+    @cached_property
+    def residuals(self):
+        """``Y - f - b`` (n, k)."""
+        return self.alpha / self.factor.w[:, None]
+
+    @property
+    def z(self):
+        """Outputs, bias included (n, k)."""
+        return self.Y - self.residuals
+
+    @cached_property
+    def loo_residuals(self):
+        """Residuals of the machines that did not see the point (n, k); eq. (3)."""
+        return self.alpha / self.d[:, None]
+
+    @property
+    def loo_outputs(self):
+        """Outputs of the machines that did not see the point (n, k)."""
+        return self.Y - self.loo_residuals
+
+    @cached_property
+    def df(self):
+        """Effective number of parameters, the bias included."""
+        return float(self.gram.n - self.factor.inverse_diag().sum())

@@ -1,0 +1,179 @@
+"""What every Gram owes, checked against explicit linear systems; dense and low rank obey the same laws."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from foldless.errors import NotPositiveDefinite
+from foldless.grams import DenseGram, LowRankGram
+from oracles_klr import bordered_inverse, covariance
+
+N = 9
+FORMS = {"dense": lambda F: DenseGram(F @ F.T), "lowrank": LowRankGram}
+
+
+@dataclass
+class Case:
+    gram: object
+    K: np.ndarray
+    w: np.ndarray
+    bias: bool
+
+    @property
+    def factor(self):
+        return self.gram.factor(self.w, self.bias)
+
+    @property
+    def V(self):
+        return covariance(self.K, self.w, self.bias)
+
+    @property
+    def A(self):
+        return bordered_inverse(self.K, self.w, self.bias)
+
+
+def features(rank, offset=0.0):
+    return np.random.default_rng(rank).normal(size=(N, rank)) + offset
+
+
+def weights(kind):
+    rng = np.random.default_rng(7)
+    w = rng.uniform(0.1, 2.0, size=N)
+    if kind == "zeros":
+        w[[1, 4, 5]] = 0
+    if kind == "wild":
+        w = 10.0 ** rng.uniform(-12, 5, size=N)
+    return w
+
+
+@pytest.fixture(params=["dense", "lowrank"])
+def form(request):
+    return FORMS[request.param]
+
+
+@pytest.fixture(params=[True, False], ids=["bias", "plain"])
+def bias(request):
+    return request.param
+
+
+@pytest.fixture(params=["even", "zeros", "wild"])
+def case(request, form, bias, rank):
+    F = features(rank)
+    return Case(form(F), F @ F.T, weights(request.param), bias)
+
+
+@pytest.fixture(params=[3, N], ids=["singular", "full"])
+def rank(request):
+    return request.param
+
+
+def near(ours, expected, digits=9):
+    scale = np.max(np.abs(expected))
+    np.testing.assert_allclose(ours, expected, rtol=10.0**-digits, atol=10.0**-digits * scale)
+
+
+def test_solve_is_the_bordered_inverse(case):
+    M = np.random.default_rng(1).normal(size=(N, 3))
+    near(case.factor.solve(M), case.A @ M)
+    near(case.factor.solve(M[:, 0]), case.A @ M[:, 0])
+
+
+def test_covariance_is_the_inverse_of_the_summed_precisions(case):
+    M = np.random.default_rng(2).normal(size=(N, 3))
+    near(case.factor.covariance(M), case.V @ M, digits=8)
+    near(case.factor.covariance(M[:, 0]), case.V @ M[:, 0], digits=8)
+
+
+def test_logdet_is_the_determinant(case):
+    s = np.sqrt(case.w)
+    B = np.eye(N) + s[:, None] * case.K * s
+    expected = np.linalg.slogdet(B)[1]
+    if case.bias:
+        expected += np.log(s @ np.linalg.solve(B, s))
+    assert case.factor.logdet() == pytest.approx(expected, rel=1e-8, abs=1e-9)
+
+
+def test_diagonals_are_those_of_the_matrices(case):
+    near(case.factor.covariance_diag(), np.diag(case.V), digits=8)
+    near(case.factor.inverse_diag(), 1 - case.w * np.diag(case.V), digits=8)
+    assert case.factor.trace_inverse() == pytest.approx(np.trace(case.A), rel=1e-8)
+
+
+def test_sandwich_and_congruence_are_what_they_say(case):
+    e = np.random.default_rng(3).normal(size=N)
+    V, H = case.V, np.eye(N) - case.V * case.w
+    near(case.factor.sandwich(e), np.diag((V * e) @ V), digits=7)
+    near(case.factor.congruence(e) @ np.eye(N), H.T @ (e[:, None] * H), digits=7)
+
+
+def test_a_free_bias_is_the_limit_of_a_wide_constant_kernel(form, rank):
+    F, w, M = features(rank), weights("even"), np.eye(N)
+    wide = form(np.column_stack([F, np.full(N, 3e3)])).factor(w, bias=False)
+    free = form(F).factor(w, bias=True)
+    near(free.covariance(M), wide.covariance(M), digits=6)
+    near(free.solve(M), wide.solve(M), digits=5)
+
+
+def test_with_a_bias_the_covariance_fixes_constants(case):
+    if case.bias:
+        near(case.factor.covariance(case.w), np.ones(N), digits=8)
+        assert np.max(np.abs(case.factor.solve(np.ones(N)))) <= 1e-8 * np.max(case.w)
+
+
+def test_a_bias_does_not_see_rank_one_shifts_of_the_kernel():
+    F, w = features(N), weights("even")
+    K, u = F @ F.T, np.full(N, 1e3)
+    shifted = DenseGram(K + u[:, None] + u).factor(w, bias=True)
+    plain = DenseGram(K).factor(w, bias=True)
+    near(shifted.covariance_diag(), plain.covariance_diag(), digits=9)
+    assert shifted.logdet() == pytest.approx(plain.logdet(), rel=1e-9)
+
+
+def test_products_and_parts_are_those_of_the_array(form, rank):
+    F, rows = features(rank), np.array([4, 0, 7])
+    K, gram, M = F @ F.T, form(F), np.random.default_rng(4).normal(size=(N, 2))
+    J = np.eye(N) - 1 / N
+    assert gram.n == N
+    near(gram.matmul(M), K @ M)
+    near(gram.matmul(M[:, 0]), K @ M[:, 0])
+    near(gram.diag(), np.diag(K))
+    near(gram.subset(rows).matmul(np.eye(3)), K[np.ix_(rows, rows)])
+    near(gram.centred().matmul(M), J @ K @ J @ M)
+    near(gram.shifted(2.5).matmul(M), (K + 2.5) @ M)
+    G = M @ M.T
+    assert gram.inner(G) == pytest.approx(np.sum(G * K))
+
+
+def test_spectrum_is_the_eigendecomposition(form, rank):
+    F = features(rank)
+    U, mu = form(F).spectrum()
+    near(U.T @ U, np.eye(len(mu)))
+    near((U * mu) @ U.T, F @ F.T)
+    assert np.all(np.diff(mu) <= 0)
+    assert np.all(mu >= 0)
+
+
+def test_no_kernel_at_all(form, bias):
+    w = weights("even")
+    factor = form(np.zeros((N, 1))).factor(w, bias)
+    near(factor.covariance(np.eye(N)), np.full((N, N), 1 / w.sum() if bias else 0.0))
+    near(factor.covariance_diag(), np.full(N, 1 / w.sum() if bias else 0.0))
+
+
+def test_wide_kernels_keep_their_digits_with_a_bias():
+    X = np.random.default_rng(5).normal(size=(N, 1))
+    K = np.exp(-((X - X.T) ** 2) / 2e8)  # 1 minus about 1e-8
+    exact = -((X - X.T) ** 2) / 2e8  # the constant 1 is nothing to a bias, the next term is below 1e-15
+    w = np.full(N, 1e8)
+    factor = DenseGram(K).factor(w, bias=True)
+    J = np.eye(N) - 1 / N
+    near(factor.covariance_diag(), np.diag(covariance(J @ exact @ J, w, True)), digits=6)
+
+
+def test_indefinite_matrices_are_refused_with_their_smallest_eigenvalue():
+    K = np.array([[1.0, 2.0], [2.0, 1.0]])
+    with pytest.raises(NotPositiveDefinite, match=r"smallest eigenvalue -1\.0e\+00"):
+        DenseGram(K).factor(np.full(2, 9.0))
+    with pytest.raises(NotPositiveDefinite, match=r"smallest eigenvalue -1\.0e\+00"):
+        DenseGram(K).spectrum()

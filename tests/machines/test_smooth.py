@@ -1,0 +1,232 @@
+"""Kernel logistic regression: reference numbers, optimality, invariances, extremes."""
+
+import numpy as np
+import pytest
+
+from foldless.errors import NotPositiveDefinite, Undefined
+from foldless.grams import DenseGram, LowRankGram
+from foldless.losses import Logistic
+from foldless.machines import SmoothMachine
+from oracles_klr import (
+    FOLDS1,
+    K1,
+    K2,
+    Y1,
+    Y2,
+    Design,
+    agrees,
+    fit,
+    logistic,
+    random_problem,
+    refit_outputs,
+    root,
+    singles,
+)
+
+FORMS = {"dense": DenseGram, "lowrank": lambda K: LowRankGram(root(K))}
+
+
+@pytest.fixture(params=sorted(FORMS))
+def form(request):
+    return FORMS[request.param]
+
+
+def solve(gram, y, C=1.0, bias=True, start=None, **options):
+    return SmoothMachine(Logistic(), C=C, bias=bias, **options).solve(gram, y[:, None], start).columns[0]
+
+
+def test_reference_fit_of_set_1(form):
+    s = solve(form(K1), Y1, C=2.0)
+    z = ".2815188955 1.0189847387 .8349059054 .8790621297 .1946762135 -.0774398946 .6495981452 .4271881891"
+    V = "1.0048762411 1.2747231935 1.2910824647 1.5578354143 1.3100851939 1.5289352675 .9785369244"
+    V += " 1.4304388249"
+    assert agrees(s.b, "0.5379532010")
+    assert all(agrees(*pair) for pair in zip(s.z, z.split(), strict=True))
+    assert all(agrees(*pair) for pair in zip(s.V, V.split(), strict=True))
+    assert agrees(s.loss, "4.6004889780")
+    assert agrees(s.a @ (s.z - s.b) / 2, "0.2871181082")
+
+
+@pytest.mark.parametrize(
+    ("C", "bias", "loss"),
+    [(50.0, True, "2.2996304989"), (2.0, False, "4.6570126546"), (50.0, False, "2.3112769181")],
+)
+def test_reference_losses_of_set_1(form, C, bias, loss):
+    assert agrees(solve(form(K1), Y1, C, bias).loss, loss)
+
+
+@pytest.mark.parametrize(
+    ("C", "bias", "folds", "exact"),
+    [
+        (2.0, True, singles(8), "8.0481208236"),
+        (2.0, True, FOLDS1, "7.0893935688"),
+        (50.0, True, singles(8), "24.1426697219"),
+        (50.0, True, FOLDS1, "19.0884464908"),
+        (2.0, False, singles(8), "7.1669090925"),
+        (2.0, False, FOLDS1, "6.4077870446"),
+    ],
+)
+def test_reference_exact_cross_validation_by_refits(form, C, bias, folds, exact):
+    total = 0.0
+    for rows in folds:  # a weight of zero takes a point out of the fit and leaves its output in
+        v = np.ones(8)
+        v[rows] = 0
+        z = solve(form(K1), Y1, C, bias, weights=v).z
+        total += np.sum(np.logaddexp(0, -Y1[rows] * z[rows]))
+    assert agrees(total, exact)
+
+
+def test_a_zero_weight_is_an_absent_row():
+    K, y, left = K1, Y1, np.array([0, 1, 3, 4, 5, 7])
+    v = np.isin(np.arange(8), left).astype(float)
+    kept, gone = solve(DenseGram(K), y, 3.0, weights=v), solve(DenseGram(K).subset(left), y[left], 3.0)
+    np.testing.assert_allclose(kept.z[left], gone.z, atol=1e-11)
+    np.testing.assert_allclose(kept.z, K[:, left] @ gone.alpha + gone.b, atol=1e-11)
+
+
+def test_certain_points_of_set_2_make_no_nan(form):
+    s = solve(form(K2), Y2, C=1.0)
+    assert agrees(s.b, ".1350852765")
+    assert s.w[0] < 1e-300
+    assert np.isfinite(s.V).all()
+
+
+@pytest.mark.parametrize(("C", "b"), [(1e6, "4.727308227")])
+def test_reference_bias_at_large_C(form, C, b):
+    assert agrees(solve(form(K1), Y1, C).b, b, units=5)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("C", 10.0 ** np.arange(-8, 9, 2))
+@pytest.mark.parametrize("problem", ["noisy", "duplicates", "wide", "linear"])
+def test_newton_finds_the_optimum_for_every_C(form, bias, C, problem):
+    K, y = hard_problem(problem)
+    s, design, one = solve(form(K), y, C, bias), Design(K, C, bias), np.ones(len(y))
+    z = design.F @ fit(design, y, one)
+    np.testing.assert_allclose(s.z, z, atol=1e-7, rtol=1e-7)
+    assert abs(s.a.sum()) < 1e-8 or not bias
+    # rounding of K itself moves z by C eps |a| where K is singular: 1e-8 here, and a by no more
+    np.testing.assert_allclose(s.a, -logistic(y, z)[1], atol=5e-8)
+
+
+def hard_problem(kind):
+    X, K, y = random_problem(3, n=24)
+    if kind == "duplicates":  # equal rows, with equal and with opposite labels
+        X[1], X[3], X[5] = X[0], X[2], X[4]
+        y[3], y[5] = y[2], -y[4]
+        K = np.exp(-((X[:, None] - X[None]) ** 2).sum(2))
+    if kind == "wide":
+        K = np.exp(-((X[:, None] - X[None]) ** 2).sum(2) / 2e4)
+    if kind == "linear":
+        K = X @ X.T
+    return K, y
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_outputs_are_those_of_the_reported_coefficients(form, bias):
+    _, K, y = random_problem(1)
+    s = solve(form(K), y, 7.0, bias)
+    np.testing.assert_allclose(s.z, K @ s.alpha + s.b, atol=1e-11)
+    np.testing.assert_allclose(s.alpha, 7.0 * s.a)
+    assert s.b == 0 or bias
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_only_the_product_of_C_and_K_matters(form, bias):
+    _, K, y = random_problem(2)
+    np.testing.assert_allclose(
+        solve(form(40 * K), y, 0.1, bias).z, solve(form(K), y, 4.0, bias).z, atol=1e-11
+    )
+
+
+def test_a_bias_swallows_rank_one_shifts():
+    _, K, y = random_problem(2)
+    u = np.linspace(0, 50, len(y))
+    np.testing.assert_allclose(
+        solve(DenseGram(K + u + u[:, None]), y, 4.0).z, solve(DenseGram(K), y, 4.0).z, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_labels_flip_and_rows_permute(form, bias):
+    _, K, y = random_problem(4)
+    s, order = solve(form(K), y, 4.0, bias), np.random.default_rng(0).permutation(len(y))
+    np.testing.assert_allclose(solve(form(K), -y, 4.0, bias).z, -s.z, atol=1e-11)
+    np.testing.assert_allclose(
+        solve(form(K[np.ix_(order, order)]), y[order], 4.0, bias).z, s.z[order], atol=1e-10
+    )
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_integer_weights_are_repeated_rows(form, bias):
+    _, K, y = random_problem(5)
+    v = np.random.default_rng(1).integers(1, 4, size=len(y))
+    rows = np.repeat(np.arange(len(y)), v)
+    weighted = solve(form(K), y, 2.0, bias, weights=v.astype(float))
+    np.testing.assert_allclose(
+        solve(form(K[np.ix_(rows, rows)]), y[rows], 2.0, bias).z, weighted.z[rows], atol=1e-10
+    )
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_warm_start_changes_the_way_and_not_the_end(form, bias):
+    _, K, y = random_problem(6, n=30)
+    cold = solve(form(K), y, 20.0, bias)
+    machine = SmoothMachine(Logistic(), C=20.0, bias=bias)
+    near = SmoothMachine(Logistic(), C=15.0, bias=bias).solve(form(K), y[:, None])
+    warm = machine.solve(form(K), y[:, None], near.start).columns[0]
+    np.testing.assert_allclose(warm.z, cold.z, atol=1e-11)
+    assert warm.rounds < cold.rounds
+    wild = solve(form(K), y, 20.0, bias, start=[1e3 * np.sin(np.arange(30.0))])
+    np.testing.assert_allclose(wild.z, cold.z, atol=1e-11)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize(
+    "gram", [DenseGram(np.zeros((5, 5))), LowRankGram(np.zeros((5, 1)))], ids=["dense", "lowrank"]
+)
+def test_without_a_kernel_only_the_bias_is_left(gram, bias):
+    y = np.array([1, 1, 1, -1, -1.0])
+    s = solve(gram, y, 3.0, bias)
+    np.testing.assert_allclose(s.z, np.log(3 / 2) if bias else 0.0, atol=1e-12)
+    np.testing.assert_allclose(s.V, 1 / s.w.sum() if bias else 0.0, atol=1e-12)
+
+
+def test_one_class_with_a_bias_has_no_optimum():
+    with pytest.raises(Undefined, match="one class"):
+        solve(DenseGram(np.eye(4)), np.ones(4))
+
+
+def test_one_class_without_a_bias_is_fine(form):
+    s = solve(form(np.eye(4)), np.ones(4), 2.0, bias=False)
+    np.testing.assert_allclose(s.z, 2 * s.a, atol=1e-12)
+
+
+def test_several_columns_are_solved_side_by_side():
+    _, K, y = random_problem(7)
+    Y = np.column_stack([y, -y, np.roll(y, 3)])
+    s = SmoothMachine(Logistic(), C=2.0).solve(DenseGram(K), Y)
+    assert s.alpha.shape == (len(y), 3)
+    np.testing.assert_allclose(s.alpha[:, 1], -s.alpha[:, 0], atol=1e-11)
+    np.testing.assert_allclose(s.alpha[:, 2], solve(DenseGram(K), Y[:, 2], 2.0).alpha, atol=1e-11)
+
+
+@pytest.mark.parametrize("C", [0.0, -1.0, np.nan, np.inf])
+def test_C_must_be_positive(C):
+    with pytest.raises(ValueError, match="C must be a positive number"):
+        SmoothMachine(Logistic(), C=C)
+
+
+def test_an_indefinite_gram_is_refused():
+    with pytest.raises(NotPositiveDefinite, match="smallest eigenvalue"):
+        solve(DenseGram(np.array([[1.0, 5.0], [5.0, 1.0]])), np.array([1.0, -1.0]), 10.0, bias=False)
+
+
+def test_theta_is_the_logarithm_of_C():
+    machine = SmoothMachine(Logistic(), C=3.0)
+    assert np.isclose(machine.with_theta(machine.theta + np.log(2)).C, 6.0)
+
+
+def test_oracle_refits_agree_with_the_reference():
+    u = refit_outputs(K1, Y1, 2.0, True, singles(8))
+    assert agrees(np.sum(np.logaddexp(0, -Y1 * u)), "8.0481208236")

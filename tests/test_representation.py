@@ -1,0 +1,128 @@
+"""Points and kernel to Gram and back: dense, and through landmarks."""
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern, WhiteKernel
+
+from foldless.criteria import LOO
+from foldless.losses import Logistic
+from foldless.machines import SmoothMachine
+from foldless.representation import (
+    Dense,
+    Nystrom,
+    greedy_landmarks,
+    has_noise,
+    spread_landmarks,
+    uniform_landmarks,
+)
+
+KERNELS = [RBF([0.9, 1.4]), ConstantKernel(2.0) * Matern(1.1, nu=1.5) + DotProduct(0.5)]
+
+
+@pytest.fixture
+def problem():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 2))
+    return X, np.where(X[:, :1] + 0.7 * rng.normal(size=(20, 1)) > 0, 1.0, -1.0)
+
+
+def read(representation, kernel, Y):
+    gram = representation.gram(kernel)
+    return gram, LOO()(SmoothMachine(Logistic(), C=3.0).solve(gram, Y))
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_all_points_as_landmarks_give_the_dense_answer(kernel, problem):
+    X, Y = problem
+    dense, exact = read(Dense(X), kernel, Y)
+    thin, reading = read(Nystrom(X, np.arange(20)), kernel, Y)
+    np.testing.assert_allclose(thin.F @ thin.F.T, dense.K, atol=1e-8)
+    assert reading.value == pytest.approx(exact.value, rel=1e-8)
+    np.testing.assert_allclose(reading.slope, exact.slope, rtol=1e-8)
+    ours = Nystrom(X, np.arange(20)).pullback(kernel, thin, reading.adjoint)
+    np.testing.assert_allclose(ours, Dense(X).pullback(kernel, dense, exact.adjoint), rtol=1e-7, atol=1e-14)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+@pytest.mark.parametrize(
+    "make", [Dense, lambda X: Nystrom(X, np.array([1, 4, 7, 12, 13, 19]))], ids=["dense", "thin"]
+)
+def test_the_pullback_is_the_central_difference_of_the_refitted_criterion(kernel, make, problem):
+    X, Y = problem
+    representation = make(X)
+    gram, reading = read(representation, kernel, Y)
+    gradient = representation.pullback(kernel, gram, reading.adjoint)
+    for k in range(len(kernel.theta)):
+        step = np.zeros(len(kernel.theta))
+        step[k] = 1e-4  # error of the second-order difference 1e-8, of the refits 1e-10
+        up, down = (
+            read(representation, kernel.clone_with_theta(kernel.theta + s), Y)[1].value for s in (step, -step)
+        )
+        assert gradient[k] == pytest.approx((up - down) / 2e-4, rel=1e-5, abs=1e-7)
+
+
+def test_equal_landmarks_are_dropped_and_change_nothing(problem):
+    X, Y = problem
+    once, twice = np.array([2, 5, 9]), np.array([2, 5, 9, 5, 2])
+    plain, reading = read(Nystrom(X, once), KERNELS[0], Y)
+    double, again = read(Nystrom(X, twice), KERNELS[0], Y)
+    assert double.F.shape == plain.F.shape == (20, 3)
+    assert again.value == pytest.approx(reading.value, rel=1e-10)
+    np.testing.assert_allclose(
+        Nystrom(X, twice).pullback(KERNELS[0], double, again.adjoint),
+        Nystrom(X, once).pullback(KERNELS[0], plain, reading.adjoint),
+        rtol=1e-9,
+    )
+
+
+@pytest.mark.parametrize(
+    "make", [Dense, lambda X: Nystrom(X, np.array([0, 3, 8, 11]))], ids=["dense", "thin"]
+)
+def test_the_expansion_predicts_the_fitted_outputs(make, problem):
+    X, Y = problem
+    representation, kernel = make(X), KERNELS[1]
+    gram = representation.gram(kernel)
+    solution = SmoothMachine(Logistic(), C=3.0).solve(gram, Y)
+    points, beta = representation.expansion(gram, solution.alpha)
+    np.testing.assert_allclose(
+        kernel(X, points) @ beta + solution.b, solution.columns[0].z[:, None], atol=1e-9
+    )
+
+
+def test_landmarks_are_distinct_rows_and_repeat_with_the_seed(problem):
+    X, _ = problem
+    for choose in (uniform_landmarks, spread_landmarks):
+        rows = choose(X, 7, np.random.default_rng(3))
+        assert len(np.unique(rows)) == len(rows) == 7
+        assert rows.min() >= 0
+        assert rows.max() < 20
+        np.testing.assert_array_equal(rows, choose(X, 7, np.random.default_rng(3)))
+
+
+def test_greedy_landmarks_are_pivots_and_their_residual_is_what_is_left(problem):
+    X, _ = problem
+    kernel = RBF(0.9)
+    K = kernel(X)
+    rows, residual = greedy_landmarks(kernel, X, m=6)
+    left = K.copy()
+    for i in rows:  # each pivot is where the Schur complement of the earlier ones is largest
+        assert left[i, i] == pytest.approx(np.max(np.diag(left)))
+        left -= np.outer(left[:, i], left[i]) / left[i, i]
+    assert residual == pytest.approx(np.trace(left), rel=1e-8)
+
+
+def test_greedy_landmarks_stop_at_the_tolerance_and_at_the_rank(problem):
+    X, _ = problem
+    kernel = RBF(3.0)
+    few, residual = greedy_landmarks(kernel, X, tolerance=1e-3)
+    assert residual <= 1e-3 * 20
+    _, before = greedy_landmarks(kernel, X, m=len(few) - 1)
+    assert before > 1e-3 * 20
+    flat, nothing = greedy_landmarks(DotProduct(1.0), X)
+    assert len(flat) == 3  # two inputs and a constant
+    assert nothing == pytest.approx(0, abs=1e-10)
+
+
+def test_noise_is_found_wherever_it_hides():
+    assert has_noise(RBF(1.0) * (DotProduct() + WhiteKernel()))
+    assert not has_noise(RBF(1.0) * (DotProduct() + ConstantKernel()))
