@@ -10,7 +10,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "foldless"
 
 BELOW_GRAMS = {"contracts", "errors", "linalg", "verbs", "kernels"}
 BELOW_MACHINES = BELOW_GRAMS | {"labels", "losses", "grams", "smoother"}
-BELOW_CRITERIA = BELOW_MACHINES | {"machines", "inference", "criterion"}
+BELOW_CRITERIA = BELOW_MACHINES | {"machines", "inference", "criterion", "folds"}
 BELOW_SELECTION = BELOW_CRITERIA | {"criteria", "named", "representation", "walk", "searches", "objective"}
 BELOW_ESTIMATORS = BELOW_SELECTION | {"selection", "progress", "datasets"}
 FILES = {"sheet", "formats", "encoding"}
@@ -19,12 +19,13 @@ MAY_IMPORT = {
     "contracts": set(),
     "errors": set(),
     "linalg": {"errors"},
+    "labels": {"errors"},
     "verbs": {"contracts", "errors", "linalg"},
     "walk": {"contracts", "errors"},
     "criterion": {"contracts", "errors"},
-    "labels": {"errors"},
     "losses": {"errors"},
     "smoother": {"contracts", "errors", "linalg"},
+    "folds": set(),
     "kernels": BELOW_GRAMS - {"kernels"},
     "named": BELOW_GRAMS,
     "grams": BELOW_GRAMS,
@@ -35,6 +36,8 @@ MAY_IMPORT = {
     "searches": {"contracts", "errors", "walk"},
     "objective": {"contracts", "errors"},
     "selection": BELOW_SELECTION,
+    "choose": BELOW_SELECTION | {"selection"},
+    "mixture": BELOW_SELECTION | {"selection"},
     "progress": set(),
     "shell": BELOW_ESTIMATORS,
     "datasets": {"errors"},
@@ -43,6 +46,7 @@ MAY_IMPORT = {
     "encoding": {"errors", "sheet"},
     "data": {"errors"} | FILES,
     "estimators": BELOW_ESTIMATORS | {"shell"},
+    "reproduce": BELOW_ESTIMATORS | {"choose", "mixture", "estimators"},
     "report": {"contracts", "errors", "selection", "estimators"},
     "cli": BELOW_ESTIMATORS | FILES | {"shell", "data", "estimators", "report"},
 }

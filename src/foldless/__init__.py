@@ -1,8 +1,19 @@
 """Tune kernel machines without cross-validation folds."""
 
 from foldless import criteria, datasets, kernels, machines, searches
+from foldless.choose import select_kernel
 from foldless.estimators import KernelLogisticRegression
+from foldless.mixture import combine_kernels
 
 __version__ = "0.1.0"
 
-__all__ = ["KernelLogisticRegression", "criteria", "datasets", "kernels", "machines", "searches"]
+__all__ = [
+    "KernelLogisticRegression",
+    "combine_kernels",
+    "criteria",
+    "datasets",
+    "kernels",
+    "machines",
+    "searches",
+    "select_kernel",
+]

@@ -18,6 +18,7 @@ exponentiate.
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -68,7 +69,7 @@ class Factor(Protocol):
     def congruence(self, e: Vector) -> Any:
         """Return ``H' diag(e) H`` with ``H = I - V W``: an array, or an operator."""
 
-    def inverse(self) -> Any:
+    def resolvent(self) -> Any:
         r"""Return :math:`A` in the form of the Gram's adjoints: an array or an operator."""
 
     def block(self, rows: NDArray[np.intp]) -> Matrix:
@@ -148,11 +149,26 @@ class Solution(Protocol):
         """What a warm start needs: pass it as ``solve(..., start=solution.start)``."""
 
 
+class Targeted(ABC):
+    """Any solution that shows its ``gram``, its targets ``Y`` (n, k) and its ``machine``.
+
+    That is all a criterion needs that looks at kernel and targets alone, so it reads every such solution: no
+    inheritance, showing the three is enough.
+    """
+
+    @classmethod
+    def __subclasshook__(cls, kind):
+        """Tell whether instances of ``kind`` show all three."""
+        shown = {*dir(kind), *getattr(kind, "__dataclass_fields__", ())}
+        return {"gram", "Y", "machine"} <= shown
+
+
 class Machine(Protocol):
     """A frozen rule with hyper-parameters.
 
     ``theta`` are the logarithms of the tuned ones (``C`` or ``alpha``); a machine with nothing to tune has an
-    empty ``theta``. A machine may have a property ``rough``: the same at the accuracy a search needs.
+    empty ``theta``. A machine may have a property ``rough``: the same at the accuracy a search needs; and ``along``: the
+    same, made for many regularisation values on one Gram.
     """
 
     sign: ClassVar[float]  # 1 if the fit gets closer as theta grows (C), -1 if looser (alpha)

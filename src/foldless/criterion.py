@@ -24,6 +24,7 @@ class Criterion:
     name: ClassVar[str] = ""
     tunes_kernel: ClassVar[bool] = True
     why_not: ClassVar[str] = ""
+    blind: ClassVar[bool] = False  # to the machine: it looks at kernel and targets alone
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -33,7 +34,7 @@ class Criterion:
     def __call__(self, solution) -> Reading:
         """Read a solution; one with several columns gives the mean of their readings."""
         columns = getattr(solution, "columns", None)
-        if columns is not None and type(solution) not in self.readable():
+        if columns is not None and not issubclass(type(solution), self.readable()):
             return mean_reading([self(column) for column in columns])
         return self.read(solution)
 
@@ -53,6 +54,10 @@ class Criterion:
     def read(self, solution) -> Reading:
         """Read one solution."""
         raise self.unreadable(solution)
+
+    def caution(self, solution) -> str:
+        """Return what to warn about when the kernel behind ``solution`` was chosen by this criterion, or ''."""
+        return ""
 
     @classmethod
     def readable(cls):

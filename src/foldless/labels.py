@@ -1,6 +1,25 @@
 """Class labels as columns of -1 and 1: one column for two classes, else one per class (one versus the rest)."""
 
 import numpy as np
+from sklearn.utils.multiclass import type_of_target
+
+
+def one_versus_rest(codes, k):
+    """Return columns of -1 and 1: one for two classes (1 is the second), else one per class."""
+    if k == 2:
+        return np.where(codes == 1, 1.0, -1.0)[:, None]
+    return np.where(codes[:, None] == np.arange(k), 1.0, -1.0)
+
+
+def as_columns(y):
+    """Return targets (n, k) for class labels (coded -1 and 1) or for numbers (as they are)."""
+    y = np.asarray(y)
+    if type_of_target(y).startswith("continuous"):
+        return y.astype(float).reshape(len(y), -1)
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(f"y must hold at least two classes, got one class: {classes[0]!r}.")
+    return one_versus_rest(codes, len(classes))
 
 
 def are_labels(Y):
@@ -33,14 +52,14 @@ def balanced_weights(Y):
     return len(Y) / (len(counts) * counts[label])
 
 
-def error_fraction(Y, Z):
-    """Fraction of rows whose outputs ``Z`` do not single out the class in ``Y``; a tie counts as an error."""
+def error_fraction(Y, Z, copies=None):
+    """Fraction of samples whose outputs ``Z`` do not single out the class in ``Y``; a tie counts as an error."""
     if Y.shape[1] == 1:
-        return float(np.mean(Y[:, 0] * Z[:, 0] <= 0))
+        return float(np.average(Y[:, 0] * Z[:, 0] <= 0, weights=copies))
     rows, own = np.arange(len(Y)), classes_of(Y)
     others = Z.copy()
     others[rows, own] = -np.inf
-    return float(np.mean(Z[rows, own] <= others.max(axis=1)))
+    return float(np.average(Z[rows, own] <= others.max(axis=1), weights=copies))
 
 
 def middle_of_best(values):

@@ -22,6 +22,18 @@ def mirror(L):
     return A
 
 
+def check_symmetric(K, tolerance=1e-8):
+    """Refuse a Gram matrix that is not square, finite and symmetric."""
+    if K.ndim != 2 or K.shape[0] != K.shape[1]:
+        raise ValueError(f"a Gram matrix must be square, got shape {K.shape}.")
+    K = K.toarray() if hasattr(K, "toarray") else K
+    gap = np.max(np.abs(K - K.T))
+    if not gap <= tolerance * np.max(np.abs(K)):
+        raise ValueError(
+            f"a Gram matrix must be symmetric and finite; K and its transpose differ by {gap:.1e}."
+        )
+
+
 def cholesky(A, overwrite=False):
     r"""Lower Cholesky factor of a positive definite matrix, reading its lower triangle.
 

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.cluster import kmeans_plusplus
 from sklearn.gaussian_process.kernels import Kernel, WhiteKernel
 
-from foldless.grams import DenseGram, LowRankGram
+from foldless.grams import ChunkedGram, DenseGram, LowRankGram
 from foldless.linalg import on_features, pivoted_cholesky, solve_lower
 from foldless.verbs import Pairs, diagonal, gram, pullback
 
@@ -117,6 +117,37 @@ def leading_nystrom(kernel, X, landmarks, components=None):
     mu, U = np.linalg.eigh(gram(kernel, X[landmarks]))
     kept = np.flatnonzero(mu > TINY * mu[-1])[::-1][:components]
     return LowRankGram(gram(kernel, X, X[landmarks]) @ (U[:, kept] / np.sqrt(mu[kept])))
+
+
+@dataclass(frozen=True, eq=False)
+class Chunked:
+    """All pairs of points, a strip of rows at a time: for criteria made of products, at any size.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+    chunk : int, optional
+        Rows per strip.
+    """
+
+    X: object
+    chunk: int | None = None
+
+    def gram(self, kernel):
+        """Return the Gram of ``kernel``; nothing is computed yet."""
+        if has_noise(kernel):
+            raise ValueError(
+                "a chunked Gram holds no WhiteKernel. Leave it out: the machine's C plays its part."
+            )
+        return ChunkedGram(kernel, self.X, self.chunk)
+
+    def pullback(self, kernel, K, adjoint):
+        """Return the gradient in ``kernel.theta``."""
+        return sum(pullback(kernel, pairs, adjoint.strip(rows, pairs)) for rows, pairs in K.strips())
+
+    def expansion(self, K, alpha):
+        """Return points and coefficients ``beta`` with ``f(x) = k(x, points) @ beta``."""
+        return self.X, alpha
 
 
 def has_noise(kernel: Kernel) -> bool:

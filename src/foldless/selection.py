@@ -16,12 +16,20 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
+from sklearn.gaussian_process.kernels import CompoundKernel, ConstantKernel, Kernel
 
 from foldless import criteria, searches
 from foldless.contracts import Box, Outcome, Stop
 from foldless.criterion import Criterion
-from foldless.errors import LandmarkWarning, SearchWarning, Undefined, UnknownName
+from foldless.errors import (
+    CriterionWarning,
+    LandmarkWarning,
+    SearchWarning,
+    Undefined,
+    UnknownName,
+    UnreadableSolution,
+)
+from foldless.machines import Untrained
 from foldless.named import named_kernel
 from foldless.objective import Problem
 from foldless.representation import Dense, Nystrom, has_noise, spread_landmarks, uniform_landmarks
@@ -118,6 +126,8 @@ def select(
     kernels = [as_kernel(candidate, X) for candidate in candidates]
     criterion, search = as_criterion(criterion), as_search(search, n_starts)
     deadline = np.inf if time_budget is None else time.perf_counter() + time_budget
+    retune = tune_machine and criterion.blind
+    tune_machine = tune_machine and not criterion.blind
     rng = np.random.default_rng(_seed(random_state))
     found = []
     for k in kernels:
@@ -137,7 +147,58 @@ def select(
             checkpoint,
         )
         found.append(plan.run(k, representations, CHAPTERS * len(found)))
-    return min(found, key=lambda selection: selection.reading.value)
+    best = min(found, key=lambda selection: selection.reading.value)
+    advise(criterion, best.solution)
+    return retuned(best, Y, deadline, watch) if retune else best
+
+
+def advise(criterion, solution):
+    """Warn if what ``criterion`` chose is one of its known traps."""
+    message = criterion.caution(solution)
+    if message:
+        warnings.warn(CriterionWarning(message), stacklevel=3)
+
+
+def regularise(machine, gram, Y, deadline=np.inf, watch=None):
+    """Choose the machine's regularisation on one Gram by leave-one-out; return the machine and the outcome.
+
+    Criteria of kernel and targets alone do not change with the scale of the kernel, so they say nothing about C.
+    """
+    by, nothing = criteria.LOO(), ConstantKernel(1.0, "fixed")
+    machine = getattr(machine, "along", machine)
+    plan = Plan(None, Y, machine, by, as_search("lbfgs"), True, False, None, deadline, watch, None)
+    problem = Problem(nothing, machine, by, Held(gram), Y)
+    scale = float(np.mean(gram.diag()))
+    outcome = plan.walk(problem, scale, plan.starts(nothing, scale), None, 0)
+    return problem.at(outcome.best.theta)[1], outcome
+
+
+def retuned(selection, Y, deadline, watch):
+    """Return the selection with the regularisation chosen by leave-one-out: its own criterion is blind to it."""
+    try:
+        machine, outcome = regularise(selection.machine, selection.solution.gram, Y, deadline, watch)
+    except UnreadableSolution:
+        message = (
+            f"{selection.criterion.name} says nothing about the regularisation; it was left as it is. Fix it."
+        )
+        warnings.warn(CriterionWarning(message), stacklevel=3)
+        return selection
+    solution = machine.solve(selection.solution.gram, Y)
+    whole = replace(selection.outcome, trace=selection.outcome.trace + outcome.trace)
+    return replace(
+        selection, machine=machine, solution=solution, reading=selection.criterion(solution), outcome=whole
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """The representation of a Gram that stays as it is."""
+
+    held: Any
+
+    def gram(self, kernel):
+        """Return the Gram."""
+        return self.held
 
 
 def _seed(random_state):
@@ -262,8 +323,8 @@ class Plan:
 
     @property
     def rough(self):
-        """The machine at the accuracy a search needs."""
-        return getattr(self.machine, "rough", self.machine)
+        """The machine at the accuracy a search needs: none at all for a criterion that does not look at it."""
+        return Untrained() if self.criterion.blind else getattr(self.machine, "rough", self.machine)
 
     def scale(self, kernel):
         """Mean diagonal of the kernel matrix: the regularisation is searched in its units."""

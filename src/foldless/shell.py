@@ -6,6 +6,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from foldless.errors import NotPositiveDefinite
+from foldless.labels import one_versus_rest
 from foldless.progress import progress
 from foldless.selection import select
 from foldless.verbs import gram
@@ -131,13 +132,6 @@ class ClassifierShell(KernelShell):
         """Most likely class of each row of ``X``."""
         outputs = self._outputs(X)
         return self.classes_[decide(outputs)]
-
-
-def one_versus_rest(codes, k):
-    """Return columns of -1 and 1: one for two classes (1 is the second), else one per class."""
-    if k == 2:
-        return np.where(codes == 1, 1.0, -1.0)[:, None]
-    return np.where(codes[:, None] == np.arange(k), 1.0, -1.0)
 
 
 def decide(outputs):

@@ -306,7 +306,7 @@ def test_undefined_and_wrong_input():
         SIC("fixed", 0.3, reference=np.eye(3))(at(MACHINES["K"], K))
     with pytest.raises(NotPositiveDefinite, match="reference"):
         SIC("fixed", 0.3, reference=-np.eye(N))(at(MACHINES["K"], K))
-    with pytest.raises(ValueError, match="rows once"):
+    with pytest.raises(ValueError, match="once"):
         KFold([[0, 1], [1, 2]])(at(MACHINES["K"], K))
     with pytest.raises(ValueError, match="folds"):
         KFold(1)(at(MACHINES["K"], K))

@@ -1,8 +1,11 @@
 """Criteria: a solution in, a reading out. Every value is a cost."""
 
 from foldless.criteria.abic import ABIC
+from foldless.criteria.alignment import Alignment, CenteredAlignment
 from foldless.criteria.effective import AICd, EffectiveParameters
+from foldless.criteria.eigenvalue_ratio import EigenvalueRatio
 from foldless.criteria.evidence import Evidence
+from foldless.criteria.fsm import FSM
 from foldless.criteria.gacv import GACV
 from foldless.criteria.gcv import GCV
 from foldless.criteria.jaakkola_haussler import JaakkolaHaussler
@@ -18,15 +21,20 @@ from foldless.criteria.kric import (
 from foldless.criteria.loo import LOO, loo_outputs
 from foldless.criteria.mallows import Mallows
 from foldless.criteria.sic import SIC
+from foldless.criteria.spectral import Spectral
 from foldless.criterion import BY_NAME, Criterion
 
 __all__ = [
     "ABIC",
     "AICd",
+    "Alignment",
     "BY_NAME",
+    "CenteredAlignment",
     "Criterion",
     "EffectiveParameters",
+    "EigenvalueRatio",
     "Evidence",
+    "FSM",
     "GACV",
     "GCV",
     "JaakkolaHaussler",
@@ -36,6 +44,7 @@ __all__ = [
     "LOO",
     "Mallows",
     "SIC",
+    "Spectral",
     "kric_at_outputs",
     "kric_penalty",
     "kric_sollich_at_outputs",

@@ -52,13 +52,17 @@ class Evidence(Criterion):
     @read.register
     def _(self, solution: LSSVMSolution) -> Reading:
         factor, alpha, bias = solution.factor, solution.alpha, solution.machine.bias
-        n, k = alpha.shape
+        n, k = solution.copies.sum(), alpha.shape[1]
         m = n - bias
         q = np.einsum("ik,ik->k", solution.Y, alpha)
-        logdet = factor.logdet() - np.sum(np.log(factor.w)) - bias * np.log(n)
+        logdet = factor.logdet() - solution.copies @ np.log(factor.w / solution.copies) - bias * np.log(n)
         value = float(np.mean(m * np.log(2 * np.pi * q / m)) + m + logdet)  # eq. (1)
-        adjoint = add_symmetric(factor.inverse(), -m / k * alpha / q, alpha)  # eq. (2)
-        return Reading(value, adjoint, np.array([solution.gram.inner(adjoint)]), {"reml": value})
+
+        def derive():
+            adjoint = add_symmetric(factor.resolvent(), -m / k * alpha / q, alpha)  # eq. (2)
+            return adjoint, np.array([solution.gram.inner(adjoint)])
+
+        return LazyReading(value, derive, {"reml": value})
 
     @read.register
     def _(self, solution: SmoothSolution) -> Reading:

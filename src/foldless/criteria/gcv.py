@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.contracts import PathReading, Reading
+from foldless.contracts import LazyReading, PathReading, Reading
 from foldless.criterion import Criterion
 from foldless.errors import Undefined
 from foldless.linalg import add_symmetric
@@ -23,13 +23,13 @@ class GCV(Criterion):
     .. math:: n \frac{\|\rho\|^2}{t^2}, \qquad
               M = n \bigl[ -(\rho y' + y \rho') / t^2 + 2 \|\rho\|^2 I / t^3 \bigr].  \tag{3}
 
-    *LS-SVM* with weights ``v``, the residuals being :math:`\lambda \alpha_i / v_i` and the degrees of freedom
-    :math:`n - \lambda \sum_i \tilde A_{ii} / v_i`,
+    *LS-SVM* with weights ``v``, residuals :math:`\rho_i = \lambda \alpha_i / v_i` and h degrees of freedom,
 
-    .. math:: n\, \frac{N}{T^2}, \qquad N = \sum_i \alpha_i^2 / v_i, \qquad T = \sum_i \tilde A_{ii} / v_i,  \tag{1}
+    .. math:: n\, \frac{S}{T^2}, \qquad S = \sum_i v_i \rho_i^2, \qquad
+              T = n - h = \lambda \sum_i \tilde A_{ii} / v_i,  \tag{1}
 
-    .. math:: \frac{d}{dK} = n \Bigl[ \frac{2N}{T^3} \tilde A V^{-1} \tilde A
-              - \frac{1}{T^2} \bigl( (\tilde A V^{-1} \alpha)\, \alpha' + \alpha\, (\tilde A V^{-1} \alpha)' \bigr) \Bigr].  \tag{2}
+    .. math:: \frac{d}{dK} = n \lambda \Bigl[ \frac{2S}{T^3} \tilde A V^{-1} \tilde A
+              - \frac{1}{T^2} \bigl( (\tilde A \rho)\, \alpha' + \alpha\, (\tilde A \rho)' \bigr) \Bigr].  \tag{2}
     """
 
     name: ClassVar[str] = "gcv"
@@ -41,17 +41,18 @@ class GCV(Criterion):
 
     @read.register
     def _(self, solution: LSSVMSolution) -> Reading:
-        factor, v, alpha = solution.factor, solution.v, solution.alpha
-        n, k = alpha.shape
-        N, T = np.sum(alpha**2 / v[:, None]) / k, np.sum(solution.d / v)
-        value = float(n * N / T**2)
-        bend = factor.congruence(2 * n * N / T**3 * factor.w**2 / v)
-        adjoint = add_symmetric(
-            bend, -2 * n / (k * T**2) * factor.solve(alpha / v[:, None]), alpha
-        )  # eq. (2)
-        return Reading(
-            value, adjoint, np.array([solution.gram.inner(adjoint)]), {"gcv": value, "df": solution.df}
-        )
+        factor, v, rho, w = solution.factor, solution.v, solution.residuals, solution.factor.w
+        n, k = solution.copies.sum(), rho.shape[1]
+        S, T = np.sum(v[:, None] * rho**2) / k, n - solution.gram.n + factor.inverse_diag().sum()
+        value = float(n * S / T**2)
+
+        def derive():
+            bend = factor.congruence(2 * n * S / T**3 * w)
+            pull = -2 * n / (k * T**2) * factor.solve((v / w)[:, None] * rho)
+            adjoint = add_symmetric(bend, pull, solution.alpha)  # eq. (2)
+            return adjoint, np.array([solution.gram.inner(adjoint)])
+
+        return LazyReading(value, derive, {"gcv": value, "df": solution.df})
 
     @read.register
     def _(self, solution: LinearSolution) -> Reading:

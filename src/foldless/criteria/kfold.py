@@ -1,9 +1,8 @@
 r"""Leave a block out: k-fold cross-validation in closed form, without refits."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatchmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from foldless.contracts import LazyReading, PathReading, Reading
 from foldless.criterion import Criterion
 from foldless.errors import Undefined
+from foldless.folds import assign
 from foldless.inference import Bend, differentiate
 from foldless.labels import are_labels, error_fraction
 from foldless.linalg import cholesky, solve_lower, symmetric
@@ -50,13 +50,13 @@ class KFold(Criterion):
 
     Parameters
     ----------
-    folds : int or sequence of index arrays
-        A number of folds, assigned at random, or the blocks themselves: disjoint, and together all rows.
+    folds : int or list of index arrays
+        A number gives a seeded permutation cut into that many parts.
     seed : int
-        Of the assignment.
+        Of that permutation.
     """
 
-    folds: int | Sequence[NDArray[np.intp]] = 10
+    folds: Any = 10
     seed: int = 0
     name: ClassVar[str] = "kfold"
 
@@ -69,24 +69,29 @@ class KFold(Criterion):
     def _(self, solution: LSSVMSolution) -> Reading:
         factor, alpha, gram = solution.factor, solution.alpha, solution.gram
         n, k = alpha.shape
-        blocks = assign_folds(self.folds, n, self.seed)
-        r, t = np.empty_like(alpha), np.empty_like(alpha)
+        blocks = assign(self.folds, n, self.seed)
+        r = np.empty_like(alpha)
         for rows in blocks:
-            block = factor.block(rows)
-            r[rows] = np.linalg.solve(block, alpha[rows])
-            t[rows] = np.linalg.solve(block, r[rows])
-        P = factor.solve(_spread(t, blocks))
-        Q = np.tile(alpha, len(blocks)) - factor.solve(_spread(r, blocks))
-        adjoint = gram.adjoint(-2 / (n * k) * P, Q)  # eq. (1)
+            r[rows] = np.linalg.solve(factor.block(rows), alpha[rows])
         value = float(np.mean(r**2))
+
+        def derive():
+            t = np.empty_like(r)
+            for rows in blocks:
+                t[rows] = np.linalg.solve(factor.block(rows), r[rows])
+            P = factor.solve(_spread(t, blocks))
+            Q = np.tile(alpha, len(blocks)) - factor.solve(_spread(r, blocks))
+            adjoint = gram.adjoint(-2 / (n * k) * P, Q)  # eq. (1)
+            return adjoint, np.array([gram.inner(adjoint)])
+
         parts = {"kfold": value}
         if are_labels(solution.Y):
             parts["kfold_error"] = error_fraction(solution.Y, solution.Y - r)
-        return Reading(value, adjoint, np.array([gram.inner(adjoint)]), parts)
+        return LazyReading(value, derive, parts)
 
     @read.register
     def _(self, solution: SmoothSolution) -> Reading:
-        blocks = assign_folds(self.folds, solution.gram.n, self.seed)
+        blocks = assign(self.folds, solution.gram.n, self.seed)
         steps = [_Removal.of(solution, rows) for rows in blocks]
         u = np.empty(solution.gram.n)
         for step in steps:
@@ -97,7 +102,7 @@ class KFold(Criterion):
 
     @read.register
     def _(self, solution: LinearSolution) -> Reading:
-        blocks = assign_folds(self.folds, solution.n, self.seed)
+        blocks = assign(self.folds, solution.n, self.seed)
         Z, W = _left_out(solution, blocks)
         size = solution.mass * Z.shape[1]
         M = _sensitivity(solution.targets.Y, Z, W, blocks, size)
@@ -149,20 +154,6 @@ def _spread(x, blocks):
     for j, rows in enumerate(blocks):
         out[rows, j] = x[rows]
     return out.reshape(n, -1)
-
-
-def assign_folds(folds, n, seed=0):
-    """Return index arrays: the given blocks, checked, or ``folds`` random ones of nearly equal size."""
-    if isinstance(folds, (int, np.integer)):
-        if not 2 <= folds <= n:
-            raise ValueError(f"folds must lie between 2 and the number of rows ({n}), got {folds}.")
-        return np.array_split(np.random.default_rng(seed).permutation(n), folds)
-    blocks = [np.asarray(rows, dtype=np.intp) for rows in folds]
-    if any(len(rows) == 0 for rows in blocks):
-        raise ValueError("folds must not be empty, got an index array without rows.")
-    if not np.array_equal(np.sort(np.concatenate(blocks)), np.arange(n)):
-        raise ValueError(f"folds must be disjoint index arrays that together hold each of the {n} rows once.")
-    return blocks
 
 
 def _left_out(solution, blocks):

@@ -94,17 +94,23 @@ class LOO(Criterion):
 
     @read.register
     def _(self, solution: LSSVMSolution) -> Reading:
-        factor, d = solution.factor, solution.d
-        if np.min(factor.inverse_diag()) <= solution.gram.n * np.finfo(float).eps:
+        factor, keep, copies, w = solution.factor, solution.keep, solution.copies, solution.factor.w
+        if np.min(keep) <= solution.gram.n * np.finfo(float).eps:
             raise Undefined("leave-one-out does not exist: a point fixes its own output. Lower C.")
         r = solution.loo_residuals
-        value = float(np.mean(r**2))
-        bend = factor.congruence(2 * factor.w**2 * np.sum(r**2, axis=1) / (d * r.size))  # A E A = H'(W E W)H
-        adjoint = add_symmetric(bend, -2 / r.size * factor.solve(r / d[:, None]), solution.alpha)  # eq. (3)
+        size = copies.sum() * r.shape[1]
+        value = float(copies @ np.sum(r**2, axis=1) / size)
+
+        def derive():
+            bend = factor.congruence(2 / size * w * np.sum(r**2, axis=1) / keep)  # A E A = H'(W E W)H
+            pull = (copies / (w * keep))[:, None] * r
+            adjoint = add_symmetric(bend, -2 / size * factor.solve(pull), solution.alpha)  # eq. (3)
+            return adjoint, np.array([solution.gram.inner(adjoint)])
+
         parts = {"press": value}
         if are_labels(solution.Y):
-            parts["loo_error"] = error_fraction(solution.Y, solution.loo_outputs)
-        return Reading(value, adjoint, np.array([solution.gram.inner(adjoint)]), parts)
+            parts["loo_error"] = error_fraction(solution.Y, solution.loo_outputs, copies)
+        return LazyReading(value, derive, parts)
 
     @read.register
     def _(self, solution: LinearSolution) -> Reading:

@@ -1,7 +1,8 @@
-"""Gram matrices known by what they can do: as an array, or as a product of thin factors."""
+"""Gram matrices known by what they can do: as an array, as a product of thin factors, or strip by strip."""
 
+from foldless.grams.chunked import ChunkedGram
 from foldless.grams.dense import DenseGram
 from foldless.grams.lowrank import LowRankGram
 from foldless.grams.spectral import SpectralFactor
 
-__all__ = ["DenseGram", "LowRankGram", "SpectralFactor"]
+__all__ = ["ChunkedGram", "DenseGram", "LowRankGram", "SpectralFactor"]

@@ -263,9 +263,9 @@ class DenseFactor:
         """Return the trace of ``A``."""
         return float(self.w @ self.inverse_diag())
 
-    def inverse(self):
+    def resolvent(self):
         """Return ``A`` as an array."""
-        return self._inverse
+        return self._resolvent
 
     @cached_property
     def V(self):
@@ -285,7 +285,7 @@ class DenseFactor:
         return V
 
     @cached_property
-    def _inverse(self):
+    def _resolvent(self):
         A = self._core
         if self.bias:
             A = A - np.multiply.outer(self._g, self._g / self._sigma)
@@ -293,11 +293,17 @@ class DenseFactor:
 
     def block(self, rows):
         """Return ``A[rows][:, rows]``."""
-        return self.inverse()[np.ix_(rows, rows)]
+        return self.resolvent()[np.ix_(rows, rows)]
 
     def covariance_block(self, rows):
         """Return ``V[rows][:, rows]``."""
         return self.V[np.ix_(rows, rows)]
+
+    def inverse_matrix(self):
+        """Return ``I - S V S`` as an array, the matrix of :meth:`inverse_diag`, without cancellation."""
+        if not self.bias:
+            return self._core
+        return self._core - np.multiply.outer(self._g, self._g / self._sigma)
 
     def inverse_block(self, rows):
         """Return ``(I - S V S)[rows][:, rows]``."""

@@ -220,7 +220,7 @@ class LowRankFactor:
         """Return ``H' diag(e) H`` with ``H = I - V W``, as an operator."""
         return Operator(len(self.w), [(1.0, Congruence(self, e))])
 
-    def inverse(self):
+    def resolvent(self):
         """Return ``A`` as an operator."""
         return symmetric_operator(len(self.w), self.solve)
 

@@ -120,13 +120,13 @@ class SpectralFactor:
         return np.einsum("ij,jk,ik->i", B, T, B, optimize=True) / self.w
 
     @cached_property
-    def _inverse(self):
+    def _resolvent(self):
         B = self._d[:, None] * self.Q
         return (B / (self.nu + self.lam)) @ B.T
 
-    def inverse(self):
+    def resolvent(self):
         """Return ``A``, as an array where the spectrum is complete, else as an operator."""
-        return self._inverse if self._complete else symmetric_operator(len(self.v), self.solve)
+        return self._resolvent if self._complete else symmetric_operator(len(self.v), self.solve)
 
     def block(self, rows):
         """Return ``A[rows][:, rows]``."""
@@ -140,7 +140,7 @@ class SpectralFactor:
         """Return ``H' diag(e) H`` with ``H = I - V W``, as an array where the spectrum is complete."""
         scale = e / self.w**2  # H = W^{-1} A
         if self._complete:
-            A = self._inverse
+            A = self._resolvent
             return (A * scale) @ A
         return symmetric_operator(len(e), lambda M: self.solve(_rows(scale, self.solve(M))))
 

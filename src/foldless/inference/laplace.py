@@ -104,7 +104,7 @@ class Evidence:
         c = s.dw * s.V / 2
         Hc = c - s.w * s.covariance(c)
         P, Q = s.C * np.column_stack([Hc, -s.a / 2]), np.column_stack([s.a, s.a])
-        adjoint = add_symmetric(s.factor.inverse() * 0.5, P, Q)
+        adjoint = add_symmetric(s.factor.resolvent() * 0.5, P, Q)
         return adjoint, np.array([self.gram.inner(adjoint)])
 
 

@@ -4,6 +4,7 @@ from foldless.machines.lssvm import LSSVM, LSSVMSolution
 from foldless.machines.ridge import Ridge, RidgeSolution
 from foldless.machines.smooth import SmoothMachine, SmoothSolution, SmoothSolutions
 from foldless.machines.subset import Forward, Subset, SubsetSolution, forward
+from foldless.machines.untrained import Untrained, UntrainedSolution
 from foldless.smoother import LinearSolution
 
 __all__ = [
@@ -18,5 +19,7 @@ __all__ = [
     "SmoothSolutions",
     "Subset",
     "SubsetSolution",
+    "Untrained",
+    "UntrainedSolution",
     "forward",
 ]

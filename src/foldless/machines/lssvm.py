@@ -7,10 +7,12 @@ With :math:`A_v = (K + \lambda V^{-1})^{-1}` the coefficients and the bias come 
 .. math:: \tilde A = A_v - \frac{A_v 1 1' A_v}{1' A_v 1}, \qquad \alpha = \tilde A y, \qquad
           b = \frac{\sum_i v_i\, (y_i - (K\alpha)_i)}{\sum_i v_i}  \tag{2}
 
-(without a bias :math:`\tilde A = A_v`, :math:`b = 0`). The residuals are :math:`\lambda \alpha_i / v_i`, and those of the
-machine that never saw point i, weights kept, are exactly
+(without a bias :math:`\tilde A = A_v`, :math:`b = 0`). The residuals are
+:math:`\rho_i = \lambda \alpha_i / v_i`, and those of the machine that never saw sample i, weights kept, are exactly
 
-.. math:: r_i = \alpha_i / \tilde A_{ii}.  \tag{3}
+.. math:: r_i = \frac{\rho_i}{1 - h_i / c_i}, \qquad 1 - h_i = \frac{\lambda \tilde A_{ii}}{v_i},  \tag{3}
+
+where row i stands for :math:`c_i` samples; for one sample :math:`r_i = \alpha_i / \tilde A_{ii}`.
 
 :math:`\tilde A` is a linear map of ``y``: all columns of a one-versus-rest problem share one factorisation.
 
@@ -22,6 +24,7 @@ References
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -44,6 +47,8 @@ class LSSVM:
         Whether an unpenalised constant is part of the model.
     weights : array of shape (n,) or "balanced", optional
         Positive sample weights; by default all 1. ``"balanced"`` gives the classes equal total weight.
+    copies : array of shape (n,), optional
+        How many samples each row stands for, already part of ``weights``: leaving one out leaves the others in.
     route : {"cholesky", "spectrum"}
         How to factor. One Cholesky factorisation serves one C; one eigendecomposition, remembered by the Gram, serves
         them all (see :meth:`path`).
@@ -53,6 +58,8 @@ class LSSVM:
     bias: bool = True
     weights: Vector | str | None = None
     route: str = "cholesky"
+    copies: Vector | None = None
+    sign: ClassVar[float] = 1.0
 
     def __post_init__(self):
         if not (np.isfinite(self.C) and self.C > 0):
@@ -70,6 +77,11 @@ class LSSVM:
     def with_theta(self, theta):
         """Return the machine with another C."""
         return replace(self, C=float(np.exp(theta[0])))
+
+    @property
+    def along(self):
+        """The same machine, made for many values of C on one Gram."""
+        return replace(self, route="spectrum")
 
     def solve(self, gram, Y, start=None):
         """Fit all columns of ``Y`` (n, k) at once; there is nothing to start from."""
@@ -90,7 +102,7 @@ class LSSVM:
         solutions : tuple of L solutions
             O(n^2) each for the fit and its leave-one-out residuals.
         """
-        return tuple(replace(self, C=float(c), route="spectrum").solve(gram, Y) for c in C)
+        return tuple(replace(self.along, C=float(c)).solve(gram, Y) for c in C)
 
     def _weights(self, n, Y):
         if self.weights is None:
@@ -140,10 +152,15 @@ class LSSVMSolution:
             return np.zeros(self.Y.shape[1])
         return self.v @ (self.Y - self.gram.matmul(self.alpha)) / self.v.sum()
 
-    @cached_property
-    def d(self):
-        """Diagonal of the matrix of eq. (2)."""
-        return self.factor.w * self.factor.inverse_diag()
+    @property
+    def copies(self):
+        """How many samples each row stands for (n,)."""
+        return np.ones(self.gram.n) if self.machine.copies is None else self.machine.copies
+
+    @property
+    def precision(self):
+        """Weights of the squares against the squared norm (n,)."""
+        return self.factor.w
 
     @cached_property
     def residuals(self):
@@ -156,9 +173,15 @@ class LSSVMSolution:
         return self.Y - self.residuals
 
     @cached_property
+    def keep(self):
+        """One minus the leverage of one sample (n,): what it leaves to the others."""
+        left = self.factor.inverse_diag()
+        return left if self.machine.copies is None else 1 - (1 - left) / self.copies
+
+    @cached_property
     def loo_residuals(self):
-        """Residuals of the machines that did not see the point (n, k); eq. (3)."""
-        return self.alpha / self.d[:, None]
+        """Residuals of the machines that did not see the sample (n, k); eq. (3)."""
+        return self.residuals / self.keep[:, None]
 
     @property
     def loo_outputs(self):

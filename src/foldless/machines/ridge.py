@@ -144,9 +144,7 @@ class Ridge:
         v = np.ones(gram.n) if self.weights is None else self.weights
         factor = gram.factor(v / self.alpha, self.bias)
         logdet = factor.logdet() - (np.log(v.sum() / self.alpha) if self.bias else 0.0)
-        s = np.sqrt(factor.w)
-        R = factor.inverse() / s[:, None] / s  # A = S R S
-        smoother = DenseSmoother(R, self.alpha, self._root, logdet, int(self.bias))
+        smoother = DenseSmoother(factor.inverse_matrix(), self.alpha, self._root, logdet, int(self.bias))
         return RidgeSolution(gram, self, Y, smoother, smoother.targets(Y))
 
     @property

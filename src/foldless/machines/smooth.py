@@ -179,6 +179,11 @@ class SmoothSolution:
     rounds: int
 
     @property
+    def Y(self):
+        """Targets as a column (n, 1)."""
+        return self.y[:, None]
+
+    @property
     def C(self):
         """Weight of the loss."""
         return self.machine.C
@@ -280,6 +285,16 @@ class SmoothSolutions:
     def gram(self):
         """The shared Gram."""
         return self.columns[0].gram
+
+    @property
+    def machine(self):
+        """The shared machine."""
+        return self.columns[0].machine
+
+    @property
+    def Y(self):
+        """Targets (n, k)."""
+        return np.column_stack([s.y for s in self.columns])
 
     @property
     def start(self):

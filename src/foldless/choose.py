@@ -1,0 +1,246 @@
+"""Choose among kernels, without a machine or with one."""
+
+import time
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils import check_array, check_consistent_length
+
+from foldless.contracts import Box
+from foldless.errors import NotPositiveDefinite, Undefined, UnknownName
+from foldless.labels import as_columns
+from foldless.linalg import check_symmetric
+from foldless.machines import Untrained
+from foldless.objective import Problem
+from foldless.representation import Chunked, Dense, Nystrom, spread_landmarks
+from foldless.searches import LBFGS
+from foldless.selection import advise, as_criterion, as_kernel, is_precomputed, regularise
+
+STORED = 8000  # rows up to which gram="auto" stores the matrix
+GRAMS = ("auto", "dense", "chunked", "lowrank")
+LANDMARKS = 500
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One row of the table: a kernel, its cost, the seconds it took, its rank (1 is best) and what was remarkable."""
+
+    kernel: Kernel
+    value: float
+    seconds: float
+    rank: int
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class KernelTable:
+    """The candidates in the order they were given; it prints itself."""
+
+    rows: tuple[Candidate, ...]
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __iter__(self):
+        return iter(self.rows)
+
+    def __getitem__(self, i):
+        return self.rows[i]
+
+    def __str__(self):
+        width = max([6, *(len(str(row.kernel)) for row in self.rows)])
+        lines = [f"{'kernel':<{width}}  {'value':>12}  {'seconds':>8}  rank"]
+        for r in self.rows:
+            lines.append(
+                f"{r.kernel!s:<{width}}  {r.value:>12.6g}  {r.seconds:>8.3f}  {r.rank:>4}  {r.note}".rstrip()
+            )
+        return "\n".join(lines)
+
+    def to_frame(self):
+        """Return a pandas data frame."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("to_frame needs pandas; install it, or iterate over the table.") from error
+        return pd.DataFrame([vars(row) for row in self.rows])
+
+
+@dataclass(frozen=True)
+class KernelChoice:
+    """What :func:`select_kernel` found.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        The winner, refined.
+    value : float
+        Its criterion, a cost.
+    table : KernelTable
+        Every candidate, and the refined winner last.
+    machine : Machine or None
+        With its regularisation tuned for the winner, if a machine was given.
+    """
+
+    kernel: Kernel
+    value: float
+    table: KernelTable
+    machine: Any = None
+
+    def __str__(self):
+        return f"{self.table}\n\nchosen: {self.kernel}"
+
+
+def select_kernel(
+    X,
+    y,
+    candidates,
+    criterion="spectral",
+    *,
+    machine=None,
+    refine=True,
+    gram="auto",
+    chunk=None,
+    n_components=None,
+    max_evaluations=50,
+    random_state=None,
+    watch=None,
+):
+    """Choose one of several kernels by a criterion, in O(n^2) for each where the criterion allows it.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        Points, or the Gram matrix (n, n) for the candidate ``"precomputed"``.
+    y : array of shape (n,)
+        Class labels, or numbers for the criteria that read them.
+    candidates : Kernel, str, list of them, or pair (kernel, grid)
+        Objects of ``sklearn.gaussian_process.kernels``, names such as ``"rbf"``, or one kernel and a dict of parameter
+        values of which all combinations are tried: ``(RBF(), {"length_scale": [0.1, 1, 10]})``.
+    criterion : str or Criterion, default="spectral"
+        ``"spectral"``, ``"alignment"``, ``"centered-alignment"``, ``"fsm"`` and ``"eigenvalue-ratio"`` need no machine;
+        any other reads ``machine``.
+    machine : Machine, optional
+        Its regularisation is tuned (by leave-one-out) for the chosen kernel if the criterion is blind to it.
+    refine : bool, default=True
+        Whether the winner's free parameters descend from where they stand, within their bounds.
+    gram : {"auto", "dense", "chunked", "lowrank"}, default="auto"
+        ``"chunked"`` never stores the matrix: any n in bounded memory, for criteria made of products. ``"auto"`` does
+        so for more than 8000 rows.
+    chunk : int, optional
+        Rows per strip of a chunked Gram.
+    n_components : int, optional
+        Landmarks of a low-rank Gram.
+    max_evaluations : int, default=50
+        Budget of the refinement.
+    random_state : int, optional
+        Draws the landmarks.
+    watch : callable, optional
+        Called with each :class:`Candidate` as it is measured, before ranks are known.
+
+    Returns
+    -------
+    choice : KernelChoice
+        With ``kernel``, ``value``, ``table`` and ``machine``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from foldless import select_kernel
+    >>> X, y = make_moons(80, noise=0.1, random_state=0)
+    >>> choice = select_kernel(X, y, (RBF(), {"length_scale": [0.01, 0.1, 1, 10]}), refine=False)
+    >>> choice.kernel
+    RBF(length_scale=1)
+    """
+    X = check_array(X, accept_sparse="csr", dtype=float)
+    check_consistent_length(X, y)
+    kernels, Y, criterion = expand(candidates, X), as_columns(y), as_criterion(criterion)
+    if not criterion.blind and machine is None:
+        raise ValueError(
+            f"{criterion.name} reads a fitted machine: pass one, for instance machine=machines.LSSVM()."
+        )
+    looker = Untrained() if criterion.blind else machine
+    way = _representation(X, gram, chunk, n_components, np.random.default_rng(random_state))
+    rows = [_look(Problem(kernel, looker, criterion, way, Y, False), watch) for kernel in kernels]
+    if not np.isfinite(min(row.value for row in rows)):
+        raise Undefined(f"{criterion.name} is defined for none of the candidates: {rows[0].note}")
+    best = min(rows, key=lambda row: row.value)
+    if refine and len(best.kernel.theta):
+        rows.append(_refine(Problem(best.kernel, looker, criterion, way, Y, False), best, max_evaluations))
+        best = min(rows, key=lambda row: row.value)
+    problem = Problem(best.kernel, looker, criterion, way, Y, False)
+    solution = problem.solve(best.kernel.theta)[2]
+    advise(criterion, solution)
+    if criterion.blind and machine is not None:
+        machine, _ = regularise(machine, solution.gram, Y)
+    return KernelChoice(best.kernel, best.value, KernelTable(tuple(_ranked(rows))), machine)
+
+
+def expand(candidates, X):
+    """Return the list of kernels that ``candidates`` stands for."""
+    if isinstance(candidates, tuple) and len(candidates) == 2 and isinstance(candidates[1], dict):
+        return kernel_grid(as_kernel(candidates[0], X), **candidates[1])
+    if isinstance(candidates, (str, Kernel)):
+        candidates = [candidates]
+    kernels = [as_kernel(candidate, X) for candidate in candidates]
+    if not kernels:
+        raise ValueError("candidates must name at least one kernel, got an empty list.")
+    if any(is_precomputed(kernel) for kernel in kernels):
+        check_symmetric(X)
+    return kernels
+
+
+def kernel_grid(kernel, **values):
+    """Return copies of ``kernel`` with every combination of the given parameter values.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> kernel_grid(RBF(), length_scale=[1, 2])
+    [RBF(length_scale=1), RBF(length_scale=2)]
+    """
+    combinations = product(*values.values())
+    return [clone(kernel).set_params(**dict(zip(values, combination))) for combination in combinations]
+
+
+def _representation(X, gram, chunk, n_components, rng):
+    n = X.shape[0]
+    if gram not in GRAMS:
+        raise UnknownName("gram", gram, GRAMS)
+    if gram == "chunked" or (gram == "auto" and n > STORED):
+        return Chunked(X, chunk)
+    if gram == "lowrank":
+        return Nystrom(X, spread_landmarks(X, min(n, n_components or LANDMARKS), rng))
+    return Dense(X)
+
+
+def _look(problem, watch):
+    begun = time.perf_counter()
+    try:
+        value, note = float(problem.criterion(problem.solve(problem.kernel.theta)[2]).value), ""
+    except (Undefined, NotPositiveDefinite) as error:
+        value, note = np.inf, str(error)
+    row = Candidate(problem.kernel, value, time.perf_counter() - begun, 0, note)
+    if watch is not None:
+        watch(row)
+    return row
+
+
+def _refine(problem, best, max_evaluations):
+    """Descend from the winner; its own row stays as it was."""
+    begun = time.perf_counter()
+    box = Box(*best.kernel.bounds.T)
+    start = box.clip(best.kernel.theta)
+    outcome = LBFGS()(problem, box, [start], max_evaluations=max_evaluations)
+    kernel = best.kernel.clone_with_theta(outcome.best.theta)
+    note = f"refined in {len(outcome.trace)} evaluations"
+    return Candidate(kernel, outcome.best.value, time.perf_counter() - begun, 0, note)
+
+
+def _ranked(rows):
+    order = np.argsort(np.argsort([row.value for row in rows], kind="stable"), kind="stable")
+    return [replace(row, rank=int(rank) + 1) for row, rank in zip(rows, order)]

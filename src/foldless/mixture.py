@@ -1,0 +1,143 @@
+r"""Mixtures of kernels, :math:`K = \sum_k m_k K_k` with :math:`m \ge 0`, chosen by a criterion.
+
+References
+----------
+.. [1] Cortes, Mohri and Rostamizadeh, *Algorithms for learning kernels based on centered alignment* (2012).
+.. [2] Li et al., *Efficient kernel selection via spectral analysis* (2017), remark 3.
+"""
+
+import warnings
+
+import numpy as np
+from scipy.optimize import minimize, nnls
+from sklearn.gaussian_process.kernels import ConstantKernel
+from sklearn.utils import check_array, check_consistent_length
+
+from foldless.criteria import CenteredAlignment, Spectral
+from foldless.errors import CriterionWarning, NotPositiveDefinite, Undefined
+from foldless.grams import DenseGram
+from foldless.labels import as_columns
+from foldless.linalg import centre
+from foldless.machines import Untrained
+from foldless.selection import as_criterion, as_kernel
+from foldless.verbs import Pairs, gram
+
+FAINT = 1e-6  # weights below this share of the largest are zero
+CLIFF = 1e10  # cost of a mixture for which the criterion does not exist
+
+
+def combine_kernels(X, y, kernels, criterion="centered-alignment", *, machine=None, max_evaluations=200):
+    r"""Return the mixture of kernels that a criterion likes best, as a scikit-learn kernel.
+
+    * ``"centered-alignment"``: the quadratic programme of [1]_. With :math:`M_{kl} = \langle K^c_k, K^c_l \rangle` and
+      :math:`a_k = \langle K^c_k, Y_c Y_c' \rangle`, the weights are proportional to
+      :math:`\arg\min_{m \ge 0} m'Mm - 2 a'm`.
+    * ``Spectral(normaliser="frobenius")`` and ``"alignment"``: descent with the adjoint,
+      :math:`\partial / \partial m_k = \langle G, K_k \rangle`.
+    * ``"spectral"`` with the trace or the sum (the proposal of [2]_) is convex in the normalised weights for
+      :math:`1 \le r \le 2`, so its best mixture is always a single kernel. It is returned, with a warning.
+    * Any other criterion reads ``machine``: ``"loo"`` with ``LSSVM`` is the exact leave-one-out error, with a smooth
+      machine its approximation. The sum of the weights then plays the part of C.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+    y : array of shape (n,)
+    kernels : list of Kernel or str
+    criterion : str or Criterion, default="centered-alignment"
+    machine : Machine, optional
+    max_evaluations : int, default=200
+
+    Returns
+    -------
+    kernel : Kernel
+        A ``Sum`` of ``ConstantKernel * kernel`` with the weights fixed and zero ones left out; a single product if one
+        is left. For criteria that need no machine the weights are scaled to a mean diagonal of one.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from sklearn.gaussian_process.kernels import RBF, DotProduct
+    >>> from foldless import combine_kernels
+    >>> X, y = make_moons(60, noise=0.1, random_state=0)
+    >>> combine_kernels(X, y, [RBF(0.5), DotProduct()])
+    0.671**2 * RBF(length_scale=0.5) + 0.482**2 * DotProduct(sigma_0=1)
+    """
+    X = check_array(X, accept_sparse="csr", dtype=float)
+    check_consistent_length(X, y)
+    Y, criterion = as_columns(y), as_criterion(criterion)
+    kernels = [as_kernel(kernel, X) for kernel in kernels]
+    if not kernels:
+        raise ValueError("kernels must name at least one kernel, got an empty list.")
+    if not criterion.blind and machine is None:
+        raise ValueError(
+            f"{criterion.name} reads a fitted machine: pass one, for instance machine=machines.LSSVM()."
+        )
+    pairs = Pairs(X)
+    stack = [gram(kernel, pairs) for kernel in kernels]
+    scale = np.array([np.mean(np.diag(K)) for K in stack])
+    if isinstance(criterion, CenteredAlignment):
+        m = alignment_weights(stack, Y)
+    else:
+        _warn_of_collapse(criterion)
+        looker = Untrained() if criterion.blind else machine
+        m = _descend(criterion, looker, [K / s for K, s in zip(stack, scale)], Y, max_evaluations) / scale
+    m[m * scale < FAINT * np.max(m * scale)] = 0
+    return _sum(m / (m @ scale) if criterion.blind else m, kernels)
+
+
+def alignment_weights(stack, Y):
+    """Weights (p,) of the centred-alignment programme [1]_, for Gram matrices and targets (n, k)."""
+    centred = [centre(K) for K in stack]
+    Yc = Y - Y.mean(axis=0)
+    a = np.array([np.vdot(Yc, K @ Yc) for K in centred])
+    M = np.array([[np.vdot(K, L) for L in centred] for K in centred])
+    mu, U = np.linalg.eigh(M)
+    kept = mu > len(mu) * np.finfo(float).eps * mu[-1]
+    if not (kept.any() and np.any(a > 0)):
+        raise Undefined("no kernel aligns with the targets: all centred alignments are zero.")
+    root = np.sqrt(mu[kept])
+    return nnls(root[:, None] * U[:, kept].T, (U[:, kept].T @ a) / root)[0]  # |S m - S^{-T} a|^2 with S'S = M
+
+
+def _warn_of_collapse(criterion):
+    if isinstance(criterion, Spectral) and criterion.normaliser != "frobenius":
+        message = (
+            f"the spectral measure with normaliser={criterion.normaliser!r} cannot combine kernels: its best mixture is a "
+            "single one. Use normaliser='frobenius', 'centered-alignment', or loo with a machine."
+        )
+        warnings.warn(CriterionWarning(message), stacklevel=3)
+
+
+def _descend(criterion, machine, stack, Y, max_evaluations):
+    """Return the best weights found from every single kernel and from their mean; kernels have mean diagonal one."""
+    p = len(stack)
+
+    def cost(m):
+        if not np.any(m > 0):
+            return CLIFF, np.zeros(p)
+        try:
+            reading = criterion(machine.solve(DenseGram(sum(w * K for w, K in zip(m, stack) if w > 0)), Y))
+        except (Undefined, NotPositiveDefinite):
+            return CLIFF, np.zeros(p)
+        if reading.adjoint is None:
+            raise ValueError(
+                f"{criterion.name} with these options has no derivative, so it cannot weigh kernels."
+            )
+        return reading.value, np.array([np.vdot(reading.adjoint, L) for L in stack])
+
+    single, mean = min(np.eye(p), key=lambda m: cost(m)[0]), np.full(p, 1 / p)
+    options = {"maxfun": max_evaluations, "ftol": 1e-12, "gtol": 1e-9}
+    ends = [
+        minimize(cost, m, jac=True, method="L-BFGS-B", bounds=[(0, None)] * p, options=options)
+        for m in (single, mean)
+    ]
+    return min(ends, key=lambda end: end.fun).x
+
+
+def _sum(m, kernels):
+    terms = [ConstantKernel(float(w), "fixed") * kernel for w, kernel in zip(m, kernels) if w > 0]
+    total = terms[0]
+    for term in terms[1:]:
+        total = total + term
+    return total
