@@ -46,6 +46,7 @@ NEGLIGIBLE = 0.03  # e / n of eq. (1) below which more landmarks change nothing 
 MEMORY = 1.5e8  # numbers in a low-rank factor
 WORK, LAST_WORK = 5e9, 3e10  # n m^2 of one look, and of the last fit
 REGULARISATION = (1e-5, 1e7)  # of C times the mean diagonal of K
+PREPARE = 800  # rows up to which a criterion prepares itself on the whole matrix
 CHAPTERS = 8  # of a checkpoint, per candidate kernel: more than there are representations
 CUT_SHORT = (Stop.BUDGET, Stop.TIME, Stop.INTERRUPTED)
 WIDTHS, STRENGTHS = (
@@ -125,10 +126,12 @@ def select(
         raise ValueError("kernel must name at least one candidate, got an empty list.")
     kernels = [as_kernel(candidate, X) for candidate in candidates]
     criterion, search = as_criterion(criterion), as_search(search, n_starts)
+    check_comparable(criterion, kernels)
     deadline = np.inf if time_budget is None else time.perf_counter() + time_budget
     retune = tune_machine and criterion.blind
     tune_machine = tune_machine and not criterion.blind
     rng = np.random.default_rng(_seed(random_state))
+    criterion = criterion.prepared(machine, looks(kernels, X, rng), Y)
     found = []
     for k in kernels:
         representations = stages(k, X, gram, n_components, rng)
@@ -199,6 +202,24 @@ class Held:
     def gram(self, kernel):
         """Return the Gram."""
         return self.held
+
+
+def check_comparable(criterion, kernels):
+    """Refuse to compare kernels by a criterion whose values on two kernels mean different things."""
+    if not criterion.tunes_kernel and (len(kernels) > 1 or len(kernels[0].theta)):
+        raise ValueError(criterion.why_not)
+
+
+def looks(kernels, X, rng):
+    """Yield Grams around the kernels as given, for what a criterion estimates once before the search."""
+    few = X.shape[0] <= PREPARE
+    for kernel in kernels:
+        plain = few or has_noise(kernel) or is_precomputed(kernel)
+        representation = Dense(X) if plain else Nystrom(X, spread_landmarks(X, PREPARE // 2, rng))
+        low, high = kernel.bounds.reshape(-1, 2).T
+        for width in WIDTHS if len(kernel.theta) else (0.0,):
+            theta = np.clip(kernel.theta + width, low, high)
+            yield representation.gram(kernel.clone_with_theta(theta) if len(theta) else kernel)
 
 
 def _seed(random_state):
