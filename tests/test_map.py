@@ -11,8 +11,13 @@ SOURCE = Path(__file__).parents[1] / "src" / "foldless"
 BELOW_GRAMS = {"contracts", "errors", "linalg", "verbs", "kernels"}
 BELOW_MACHINES = BELOW_GRAMS | {"labels", "losses", "grams", "smoother"}
 BELOW_CRITERIA = BELOW_MACHINES | {"machines", "inference", "criterion", "folds"}
-BELOW_SELECTION = BELOW_CRITERIA | {"criteria", "named", "representation", "walk", "searches", "objective"}
+BELOW_SELECTION = (
+    BELOW_CRITERIA
+    | {"criteria", "named", "representation", "walk", "searches", "objective"}
+    | {"jobs", "starts", "lattice", "simplex"}
+)
 BELOW_ESTIMATORS = BELOW_SELECTION | {"selection", "progress", "datasets"}
+WALKING = {"jobs", "starts", "lattice", "simplex"}
 FILES = {"sheet", "formats", "encoding"}
 
 MAY_IMPORT = {
@@ -21,7 +26,12 @@ MAY_IMPORT = {
     "linalg": {"errors"},
     "labels": {"errors"},
     "verbs": {"contracts", "errors", "linalg"},
-    "walk": {"contracts", "errors"},
+    "jobs": set(),
+    "checkpoint": {"contracts", "errors"},
+    "walk": {"contracts", "errors", "checkpoint", "jobs"},
+    "starts": {"contracts"},
+    "lattice": {"contracts", "errors"},
+    "simplex": {"contracts", "walk"},
     "criterion": {"contracts", "errors"},
     "losses": {"errors"},
     "smoother": {"contracts", "errors", "linalg"},
@@ -33,7 +43,7 @@ MAY_IMPORT = {
     "machines": BELOW_MACHINES,
     "inference": BELOW_MACHINES | {"machines"},
     "criteria": BELOW_CRITERIA,
-    "searches": {"contracts", "errors", "walk"},
+    "searches": {"contracts", "errors", "walk"} | WALKING,
     "objective": {"contracts", "errors"},
     "selection": BELOW_SELECTION,
     "choose": BELOW_SELECTION | {"selection"},

@@ -13,9 +13,12 @@ import time
 import warnings
 from dataclasses import dataclass, replace
 from functools import partial
+from threading import Event
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
+from joblib import hash as joblib_hash
 from sklearn.gaussian_process.kernels import CompoundKernel, ConstantKernel, Kernel
 
 from foldless import criteria, searches
@@ -29,10 +32,12 @@ from foldless.errors import (
     UnknownName,
     UnreadableSolution,
 )
+from foldless.jobs import side_by_side
 from foldless.machines import Untrained
 from foldless.named import named_kernel
 from foldless.objective import Problem
 from foldless.representation import Dense, Nystrom, has_noise, spread_landmarks, uniform_landmarks
+from foldless.starts import sobol_starts
 from foldless.verbs import diagonal
 from foldless.walk import Search
 
@@ -47,12 +52,33 @@ MEMORY = 1.5e8  # numbers in a low-rank factor
 WORK, LAST_WORK = 5e9, 3e10  # n m^2 of one look, and of the last fit
 REGULARISATION = (1e-5, 1e7)  # of C times the mean diagonal of K
 PREPARE = 800  # rows up to which a criterion prepares itself on the whole matrix
-CHAPTERS = 8  # of a checkpoint, per candidate kernel: more than there are representations
 CUT_SHORT = (Stop.BUDGET, Stop.TIME, Stop.INTERRUPTED)
 WIDTHS, STRENGTHS = (
     (-2.0, -1.0, 0.0, 1.0, 2.0),
     (0.0, 3.0),
 )  # coarse look: log width and log C about the start
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """One candidate kernel and what became of it.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        With its chosen parameters.
+    value : float
+        The criterion there; ``inf`` where it is undefined.
+    outcome : Outcome or None
+        The whole search; ``None`` if it found nothing.
+    note : str
+        Why it found nothing.
+    """
+
+    kernel: Kernel
+    value: float
+    outcome: Outcome | None
+    note: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +95,10 @@ class Selection:
         The whole search.
     gap : float
         e / n of eq. (1) at the final fit: 0 for a whole matrix.
+    problem : Problem
+        What was evaluated last: ``problem.solve(theta)`` fits at any other point, such as ``outcome.optima``.
+    trials : tuple of Trial
+        Every candidate kernel in the order given, the chosen one among them.
     """
 
     kernel: Kernel
@@ -79,6 +109,8 @@ class Selection:
     reading: Any
     outcome: Outcome
     gap: float
+    problem: Problem
+    trials: tuple[Trial, ...] = ()
 
 
 def select(
@@ -96,6 +128,7 @@ def select(
     max_evaluations=None,
     time_budget=None,
     random_state=None,
+    n_jobs=None,
     watch=None,
     checkpoint=None,
 ):
@@ -114,8 +147,19 @@ def select(
     gram : {"auto", "dense", "lowrank", "nystrom"}
     n_components : int, optional
         Landmarks of a low-rank Gram.
-    n_starts, max_evaluations, time_budget, random_state, watch, checkpoint
-        See the estimators.
+    n_starts : int, optional
+        Descents of the search.
+    max_evaluations, time_budget : optional
+        Budgets, shared evenly among candidate kernels.
+    random_state : int, RandomState or None
+        Draws the landmarks, the same ones for every candidate; ``None`` draws as 0 does.
+    n_jobs : int, optional
+        Candidates, or the starts of one candidate, side by side; see :func:`foldless.jobs.side_by_side`.
+    watch : callable, optional
+        Called with every :class:`Step`.
+    checkpoint : path, optional
+        File to which steps are appended, and from which a killed run continues. One file may serve several calls:
+        each has chapters under a fingerprint of its data and settings.
 
     Returns
     -------
@@ -125,34 +169,80 @@ def select(
     if not len(candidates):
         raise ValueError("kernel must name at least one candidate, got an empty list.")
     kernels = [as_kernel(candidate, X) for candidate in candidates]
-    criterion, search = as_criterion(criterion), as_search(search, n_starts)
+    several, criterion, seed = len(kernels) > 1, as_criterion(criterion), _seed(random_state)
     check_comparable(criterion, kernels)
-    deadline = np.inf if time_budget is None else time.perf_counter() + time_budget
-    retune = tune_machine and criterion.blind
-    tune_machine = tune_machine and not criterion.blind
-    rng = np.random.default_rng(_seed(random_state))
-    criterion = criterion.prepared(machine, looks(kernels, X, rng), Y)
-    found = []
-    for k in kernels:
-        representations = stages(k, X, gram, n_components, rng)
-        finer = partial(last_representation, X, rng) if gram == "auto" and n_components is None else None
-        plan = Plan(
-            X,
-            Y,
-            machine,
-            criterion,
-            search,
-            tune_machine,
-            finer,
-            max_evaluations,
-            deadline,
-            watch,
-            checkpoint,
-        )
-        found.append(plan.run(k, representations, CHAPTERS * len(found)))
-    best = min(found, key=lambda selection: selection.reading.value)
+    criterion = criterion.prepared(machine, looks(kernels, X, seed), Y)
+    plan = Plan(
+        X=X,
+        Y=Y,
+        machine=machine,
+        criterion=criterion,
+        search=as_search(search, n_starts),
+        tune_machine=tune_machine and not criterion.blind,
+        gram=gram,
+        n_components=n_components,
+        seed=seed,
+        max_evaluations=_share(max_evaluations, len(kernels)),
+        time_budget=None
+        if time_budget is None
+        else time_budget * _at_a_time(n_jobs, len(kernels)) / len(kernels),
+        n_jobs=None if several else n_jobs,
+        watch=watch,
+        checkpoint=checkpoint,
+    )
+    best = _lowest(_try_all(plan, kernels, n_jobs), kernels)
     advise(criterion, best.solution)
-    return retuned(best, Y, deadline, watch) if retune else best
+    return retuned(best, plan) if tune_machine and criterion.blind else best
+
+
+def _try_all(plan, kernels, n_jobs):
+    """Return a selection per kernel, or the error where there is none; an interrupt ends it with those found."""
+    found = [Undefined("the search was interrupted before this kernel's turn.") for _ in kernels]
+    interrupted = Event()
+
+    def attempt(i):
+        if interrupted.is_set():
+            return
+        try:
+            found[i] = plan.run(kernels[i], i)
+        except Undefined as error:
+            found[i] = error
+        else:
+            if found[i].outcome.stop == Stop.INTERRUPTED:
+                interrupted.set()
+
+    if len(kernels) == 1:
+        return [plan.run(kernels[0])]
+    try:
+        side_by_side([partial(attempt, i) for i in range(len(kernels))], n_jobs)
+    except KeyboardInterrupt:  # it reaches the threads no other way
+        interrupted.set()
+        if not any(isinstance(selection, Selection) for selection in found):
+            raise
+        plan.tell(Stop.INTERRUPTED)
+    return found
+
+
+def _lowest(found, kernels):
+    """Return the selection of the lowest criterion, with the others listed."""
+    chosen = [selection for selection in found if isinstance(selection, Selection)]
+    if not chosen:
+        raise found[0]
+    trials = tuple(
+        Trial(s.kernel, float(s.reading.value), s.outcome)
+        if isinstance(s, Selection)
+        else Trial(kernel, np.inf, None, str(s))
+        for s, kernel in zip(found, kernels, strict=True)
+    )
+    return replace(min(chosen, key=lambda selection: selection.reading.value), trials=trials)
+
+
+def _share(budget, n):
+    return None if budget is None else max(1, budget // n)
+
+
+def _at_a_time(n_jobs, n):
+    return 1 if n_jobs is None else min(n, effective_n_jobs(n_jobs))
 
 
 def advise(criterion, solution):
@@ -162,35 +252,37 @@ def advise(criterion, solution):
         warnings.warn(CriterionWarning(message), stacklevel=3)
 
 
-def regularise(machine, gram, Y, deadline=np.inf, watch=None):
+def retuned(selection, plan):
+    """Return the selection with the regularisation chosen by leave-one-out: its own criterion is blind to it."""
+    try:
+        machine, outcome = regularise(selection.machine, selection.solution.gram, plan.Y, plan.watch)
+    except UnreadableSolution:
+        name = selection.criterion.name
+        message = f"{name} says nothing about the regularisation; it was left as it is. Fix it."
+        warnings.warn(CriterionWarning(message), stacklevel=3)
+        return selection
+    solution = machine.solve(selection.solution.gram, plan.Y)
+    whole = replace(selection.outcome, trace=selection.outcome.trace + outcome.trace)
+    reading = selection.criterion(solution)
+    return replace(selection, machine=machine, solution=solution, reading=reading, outcome=whole)
+
+
+def regularise(machine, gram, Y, watch=None):
     """Choose the machine's regularisation on one Gram by leave-one-out; return the machine and the outcome.
 
     Criteria of kernel and targets alone do not change with the scale of the kernel, so they say nothing about C.
     """
-    by, nothing = criteria.LOO(), ConstantKernel(1.0, "fixed")
-    machine = getattr(machine, "along", machine)
-    plan = Plan(None, Y, machine, by, as_search("lbfgs"), True, False, None, deadline, watch, None)
-    problem = Problem(nothing, machine, by, Held(gram), Y)
-    scale = float(np.mean(gram.diag()))
-    outcome = plan.walk(problem, scale, plan.starts(nothing, scale), None, 0)
+    machine, scale = getattr(machine, "along", machine), float(np.mean(gram.diag()))
+    problem = Problem(ConstantKernel(1.0, "fixed"), machine, criteria.LOO(), Held(gram), Y)
+    box = Box(*np.sort(_regularisation(machine, scale, np.log(REGULARISATION)))[:, None])
+    starts = _regularisation(machine, scale, STRENGTHS)[:, None]
+    outcome = as_search("lbfgs")(problem, box, list(starts), watch=watch)
     return problem.at(outcome.best.theta)[1], outcome
 
 
-def retuned(selection, Y, deadline, watch):
-    """Return the selection with the regularisation chosen by leave-one-out: its own criterion is blind to it."""
-    try:
-        machine, outcome = regularise(selection.machine, selection.solution.gram, Y, deadline, watch)
-    except UnreadableSolution:
-        message = (
-            f"{selection.criterion.name} says nothing about the regularisation; it was left as it is. Fix it."
-        )
-        warnings.warn(CriterionWarning(message), stacklevel=3)
-        return selection
-    solution = machine.solve(selection.solution.gram, Y)
-    whole = replace(selection.outcome, trace=selection.outcome.trace + outcome.trace)
-    return replace(
-        selection, machine=machine, solution=solution, reading=selection.criterion(solution), outcome=whole
-    )
+def _regularisation(machine, scale, strength):
+    """A machine's theta for a given strength of fit: log C, or minus log alpha, in units of ``scale``."""
+    return machine.sign * (np.asarray(strength) - np.log(scale))
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,9 +302,9 @@ def check_comparable(criterion, kernels):
         raise ValueError(criterion.why_not)
 
 
-def looks(kernels, X, rng):
+def looks(kernels, X, seed):
     """Yield Grams around the kernels as given, for what a criterion estimates once before the search."""
-    few = X.shape[0] <= PREPARE
+    few, rng = X.shape[0] <= PREPARE, np.random.default_rng(seed)
     for kernel in kernels:
         plain = few or has_noise(kernel) or is_precomputed(kernel)
         representation = Dense(X) if plain else Nystrom(X, spread_landmarks(X, PREPARE // 2, rng))
@@ -225,7 +317,7 @@ def looks(kernels, X, rng):
 def _seed(random_state):
     if isinstance(random_state, np.random.RandomState):
         return random_state.randint(2**31)
-    return random_state
+    return 0 if random_state is None else random_state
 
 
 def as_kernel(kernel, X):
@@ -316,31 +408,60 @@ class Plan:
     criterion: Criterion
     search: Search
     tune_machine: bool
-    finer: Any  # makes the representation of the last fit, or None to keep that of the search
+    gram: str
+    n_components: int | None
+    seed: Any
     max_evaluations: int | None
-    deadline: float  # of time.perf_counter
+    time_budget: float | None
+    n_jobs: int | None
     watch: Any
     checkpoint: Any
 
-    def run(self, kernel, representations, chapter):
+    def run(self, kernel, number=0):
         """Search on each representation in turn until the approximation no longer matters, then fit."""
-        scale = self.scale(kernel)
-        outcome, starts, stage = None, self.starts(kernel, scale), 0
-        for stage, representation in enumerate(representations):
+        deadline = None if self.time_budget is None else time.perf_counter() + self.time_budget
+        scale, chapter = self.scale(kernel), self.chapter(kernel, number)
+        outcome, starts, rng = None, self.starts(kernel, scale), np.random.default_rng(self.seed)
+        for stage, representation in enumerate(stages(kernel, self.X, self.gram, self.n_components, rng)):
             problem = Problem(kernel, self.rough, self.criterion, representation, self.Y, self.tune_machine)
-            outcome = self.join(outcome, self.walk(problem, scale, starts, outcome, chapter + stage))
+            after = self.walk(problem, scale, starts, outcome, deadline, f"{chapter}.{stage}")
+            outcome = self.join(outcome, after)
             solution = problem.solve(outcome.best.theta)[2]
             gap = representation_gap(problem.at(outcome.best.theta)[0], self.X, solution)
             if gap <= NEGLIGIBLE or outcome.stop in CUT_SHORT:
                 break
-            starts = [outcome.best.theta]
-        self.tell(outcome)
-        if self.finer is not None and gap > 0 and (self.X.shape[0] <= FINISH or gap > NEGLIGIBLE):
-            representation = self.finer()
-        final = Problem(kernel, self.machine, self.criterion, representation, self.Y, self.tune_machine)
-        chosen, machine, solution = final.solve(outcome.best.theta, solution.start)
-        reading, gap = self.criterion(solution), representation_gap(chosen, self.X, solution)
-        return Selection(chosen, machine, self.criterion, representation, solution, reading, outcome, gap)
+            starts = [step.theta for step in outcome.optima]
+        self.tell(outcome.stop, len(outcome.trace))
+        if self.ends_finer(gap):
+            problem = replace(problem, representation=last_representation(self.X, rng))
+        return self.finish(replace(problem, machine=self.machine), outcome, solution)
+
+    def ends_finer(self, gap):
+        """Whether the last fit is on a finer representation than the search needed."""
+        free = self.gram == "auto" and self.n_components is None
+        return free and gap > 0 and (self.X.shape[0] <= FINISH or gap > NEGLIGIBLE)
+
+    def finish(self, problem, outcome, solution):
+        """Fit at the best point with all digits."""
+        kernel, machine, solution = problem.solve(outcome.best.theta, solution.start)
+        return Selection(
+            kernel=kernel,
+            machine=machine,
+            criterion=self.criterion,
+            representation=problem.representation,
+            solution=solution,
+            reading=self.criterion(solution),
+            outcome=outcome,
+            gap=representation_gap(kernel, self.X, solution),
+            problem=problem,
+        )
+
+    def chapter(self, kernel, number):
+        """Name of this search in a checkpoint file: what it depends on, in short."""
+        if self.checkpoint is None:
+            return str(number)
+        parts = (self.X, self.Y, kernel, self.machine, self.criterion, self.search, self.tune_machine)
+        return f"{joblib_hash((*parts, self.gram, self.n_components, self.seed))}.{number}"
 
     @property
     def rough(self):
@@ -360,18 +481,25 @@ class Plan:
         return Box(bounds[:, 0], bounds[:, 1])
 
     def regularisation(self, scale, strength):
-        """The machine's theta for a given strength of fit (log C, or minus log alpha, in units of ``scale``)."""
-        return self.machine.sign * (np.asarray(strength) - np.log(scale))
+        """The machine's theta for a given strength of fit."""
+        return _regularisation(self.machine, scale, strength)
 
     def starts(self, kernel, scale):
-        """A coarse look at widths and regularisation around the kernel as given."""
+        """A coarse look at widths and regularisation around the kernel as given; more if more descents are asked."""
+        starts = self.coarse(kernel, scale)
+        wanted = getattr(self.search, "n_starts", 1) - len(starts)
+        box = self.box(kernel, scale)
+        return starts + sobol_starts(box, wanted) if box.size else starts
+
+    def coarse(self, kernel, scale):
+        """Widths and regularisation around the kernel as given."""
         widths = [kernel.theta + width for width in (WIDTHS if len(kernel.theta) else (0.0,))]
         strengths = (
             self.regularisation(scale, STRENGTHS).reshape(-1, 1) if self.tune_machine else [np.zeros(0)]
         )
         return [np.r_[width, strength] for width in widths for strength in strengths]
 
-    def walk(self, problem, scale, starts, before, chapter):
+    def walk(self, problem, scale, starts, before, deadline, chapter):
         """Run the search with what is left of the budget."""
         used = 0 if before is None else len(before.trace)
         if self.max_evaluations is not None and used >= self.max_evaluations:
@@ -381,10 +509,11 @@ class Plan:
             self.box(problem.kernel, scale),
             starts,
             max_evaluations=None if self.max_evaluations is None else self.max_evaluations - used,
-            time_budget=self.deadline - time.perf_counter() if np.isfinite(self.deadline) else None,
+            time_budget=None if deadline is None else deadline - time.perf_counter(),
             watch=self.watch,
             checkpoint=self.checkpoint,
             chapter=chapter,
+            n_jobs=self.n_jobs,
         )
         if not np.isfinite(outcome.best.value):
             note = outcome.best.note
@@ -394,25 +523,18 @@ class Plan:
     def gait(self, problem, before):
         """The search as it is, rough on the first landmarks, polishing after them."""
         if before is not None:
-            return getattr(self.search, "polish", self.search)
-        return (
-            self.search
-            if isinstance(problem.representation, Dense)
-            else getattr(self.search, "rough", self.search)
-        )
+            return self.search.polish
+        return self.search if isinstance(problem.representation, Dense) else self.search.rough
 
     def join(self, before, after):
         """Return the outcome of both; the best and the optima are those of the finer representation."""
         return after if before is None else replace(after, trace=before.trace + after.trace)
 
-    def tell(self, outcome):
+    def tell(self, stop, count=0):
         """Warn about a search that was cut short."""
-        if outcome.stop in CUT_SHORT:
-            count = len(outcome.trace)
-            warnings.warn(
-                SearchWarning(f"{self.search.name} ended after {count} evaluations. {outcome.stop.value}"),
-                stacklevel=2,
-            )
+        if stop in CUT_SHORT:
+            after = f" after {count} evaluations" if count else ""
+            warnings.warn(SearchWarning(f"{self.search.name} ended{after}. {stop.value}"), stacklevel=2)
 
 
 def representation_gap(kernel, X, solution):

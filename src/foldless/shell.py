@@ -61,6 +61,7 @@ class KernelShell(BaseEstimator):
             "max_evaluations": self.max_evaluations,
             "time_budget": self.time_budget,
             "random_state": self.random_state,
+            "n_jobs": self.n_jobs,
         }
         with progress(self.verbose, self.max_evaluations) as watch:
             return select(X, Y, machine=machine, tune_machine=not fixed, watch=watch, **(options | changes))

@@ -88,11 +88,12 @@ class Pairs:
         A search asks for the value and then for the gradient at the same point; this keeps the second from doing
         the first one's work. The array is read-only.
         """
-        if self._latest.get(tag, (None,))[0] != key:
+        known, value = self._latest.get(tag, (None, None))
+        if known != key:
             value = compute()
             value.flags.writeable = False
-            self._latest[tag] = (key, value)
-        return self._latest[tag][1]
+            self._latest[tag] = (key, value)  # another thread may replace it: what is returned stays ours
+        return value
 
 
 def _squared_distances(X, Y, symmetric):

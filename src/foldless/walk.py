@@ -1,19 +1,24 @@
-r"""What all searches share: looking, remembering, stopping, resuming.
+r"""What all searches share: looking, remembering, stopping, resuming, and running parts side by side.
 
 A search is a frozen record of options with a method ``run(walk, box, starts)``. It looks at the objective only through
 ``walk.look``; budget, Ctrl-C, progress and the checkpoint file live here, once.
 """
 
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from threading import Event, Lock
 from typing import ClassVar
 
 import numpy as np
 
+from foldless.checkpoint import Checkpoint
 from foldless.contracts import Box, Objective, Outcome, Step, Stop, Vector, Watch
+from foldless.jobs import side_by_side
+
+NEAR = 0.02  # optima closer than this, in widths of the box, are one
 
 
 class Halt(Exception):
@@ -37,23 +42,36 @@ class Walk:
     watch : callable, optional
         Called with every :class:`Step`.
     checkpoint : path, optional
-        Steps are appended to this file as they are taken. If it holds steps already they are replayed, not
+        Steps are appended to this file as they are taken. If it holds steps already they are recalled, not
         evaluated, so a killed run continues where it was.
-    chapter : int
+    chapter : str or int
         Which search of several that share the file.
+    n_jobs : int, optional
+        How many parts of the search run side by side; see :func:`foldless.jobs.side_by_side`.
     """
 
     def __init__(
-        self, evaluate, box, *, max_evaluations=None, time_budget=None, watch=None, checkpoint=None, chapter=0
+        self,
+        evaluate,
+        box,
+        *,
+        max_evaluations=None,
+        time_budget=None,
+        watch=None,
+        checkpoint=None,
+        chapter=0,
+        n_jobs=None,
     ):
         self.evaluate, self.box, self.watch = evaluate, box, watch
-        self.max_evaluations, self.time_budget = max_evaluations, time_budget
+        self.max_evaluations, self.n_jobs = max_evaluations, n_jobs
         self.trace: list[Step] = []
         self.optima: list[Step] = []
+        self._deadline = np.inf if time_budget is None else time.perf_counter() + time_budget
+        self._checkpoint = None if checkpoint is None else Checkpoint(checkpoint, box, chapter)
         self._carry = None
-        self._began = time.perf_counter()
-        self._file = None if checkpoint is None else Path(checkpoint)
-        self._past = [] if self._file is None else _replay(self._file, box, chapter)
+        self._must_look = True  # whatever the budget: a search without a step has nothing to return
+        self._abandoned, self._watching = Event(), Lock()
+        self._parted = 0  # parts so far: each has a chapter of its own
 
     def look(self, theta, why) -> Step:
         """Evaluate value and gradient at ``theta`` (clipped to the box) and remember them."""
@@ -73,16 +91,22 @@ class Walk:
         step = self._recall(theta) or self._evaluate(theta, why, gradient)
         self.trace.append(step)
         if self.watch is not None:
-            self.watch(step)
+            with self._watching:
+                self.watch(step)
         return step
 
     def _check_budget(self):
-        if not self.trace:
+        if self._abandoned.is_set():
+            raise Halt(Stop.INTERRUPTED)
+        if self._must_look and not self.trace:
             return
         if self.max_evaluations is not None and len(self.trace) >= self.max_evaluations:
             raise Halt(Stop.BUDGET)
-        if self.time_budget is not None and time.perf_counter() - self._began >= self.time_budget:
+        if time.perf_counter() >= self._deadline:
             raise Halt(Stop.TIME)
+
+    def _recall(self, theta):
+        return None if self._checkpoint is None else self._checkpoint.recall(theta)
 
     def _evaluate(self, theta, why, gradient):
         begun = time.perf_counter()
@@ -91,41 +115,108 @@ class Walk:
         if evaluation.carry is not None:
             self._carry = evaluation.carry
         seconds = time.perf_counter() - begun
-        step = Step(theta, float(evaluation.value), seconds, why, slope, evaluation.note)
-        if self._file is not None:
-            with self._file.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(_row(step)) + "\n")
+        value = np.inf if np.isnan(evaluation.value) else float(evaluation.value)
+        step = Step(theta, value, seconds, why, slope, evaluation.note)
+        if self._checkpoint is not None:
+            self._checkpoint.write(step)
         return step
 
-    def _recall(self, theta):
-        """Replay the next step of the checkpoint, which must be this one."""
-        if not self._past:
+    def spread(self, tasks) -> list[Stop]:
+        """Run parts of the search, each on a walk of its own, and return why each ended.
+
+        What is left of the evaluations is dealt out evenly beforehand, and every part starts with what this walk
+        carries: the outcome does not depend on ``n_jobs``. One task alone has this walk and all of its budget.
+
+        Parameters
+        ----------
+        tasks : list of callables
+            Each takes a :class:`Walk` and returns a :class:`Stop`.
+        """
+        if len(tasks) == 1:
+            return [tasks[0](self)]
+        self._check_budget()
+        parts = [self._part(i, len(tasks)) for i in range(len(tasks))]
+        self._parted += len(parts)
+        try:
+            stops = side_by_side(
+                [partial(_finish, *pair) for pair in zip(parts, tasks, strict=True)], self.n_jobs
+            )
+        except BaseException:
+            self._abandoned.set()
+            raise
+        finally:
+            self._gather(parts)
+        for stop in (Stop.INTERRUPTED, Stop.TIME, Stop.BUDGET):
+            if stop in stops:
+                raise Halt(stop)
+        return stops
+
+    def glances(self, rows, why) -> list[list[Step]]:
+        """Glance at rows of points: rows side by side, the points of a row in turn, each warm-started by the last."""
+        found = [[] for _ in rows]
+
+        def follow(walk, row, steps):
+            steps += (walk.glance(theta, why) for theta in row)
+            return Stop.EXHAUSTED
+
+        self.spread([partial(follow, row=row, steps=steps) for row, steps in zip(rows, found, strict=True)])
+        return found
+
+    def _part(self, i, n):
+        part = Walk(self.evaluate, self.box, max_evaluations=self._share(i, n), watch=self.watch)
+        part._deadline, part._carry = self._deadline, self._carry
+        part._abandoned, part._watching = self._abandoned, self._watching
+        part._must_look = self._must_look and i == 0 and not self.trace
+        part._checkpoint = None if self._checkpoint is None else self._checkpoint.part(self._parted + i)
+        return part
+
+    def _share(self, i, n):
+        """The part i of n of the evaluations that are left; they add up."""
+        if self.max_evaluations is None:
             return None
-        step = self._past.pop(0)
-        if np.array_equal(step.theta, theta):
-            return step
-        raise ValueError(
-            f"checkpoint {self._file} holds another search: its step {len(self.trace) + 1} is at {step.theta}, "
-            f"this one at {theta}. Name another file, or delete that one."
-        )
+        left = self.max_evaluations - len(self.trace)
+        return left // n + (i < left % n)
+
+    def _gather(self, parts):
+        for part in parts:
+            self.trace += part.trace
+            for optimum in part.optima:
+                self._keep(optimum)
 
     def settle(self, theta):
-        """Remember a local optimum, unless a neighbour is known already."""
+        """Remember a local optimum; of neighbours the better one is kept."""
         theta = self.box.clip(np.asarray(theta, dtype=float))
+        self._keep(min(self.trace, key=lambda step: np.max(np.abs(step.theta - theta), initial=0)))
+
+    def _keep(self, step):
         width = np.maximum(self.box.high - self.box.low, 1e-12)
-        if all(np.max(np.abs(theta - o.theta) / width) > 0.02 for o in self.optima):
-            nearest = min(self.trace, key=lambda s: np.max(np.abs(s.theta - theta)))
-            self.optima.append(nearest)
+        near = [o for o in self.optima if np.max(np.abs(step.theta - o.theta) / width, initial=0) <= NEAR]
+        if all(step.value < o.value for o in near):
+            self.optima = [o for o in self.optima if not any(o is other for other in near)] + [step]
 
     @property
     def best(self) -> Step:
-        """The best step so far."""
-        return min(self.trace, key=lambda step: step.value)
+        """The best step so far; of equal ones the middle, because criteria that count have plateaus."""
+        lowest = min(step.value for step in self.trace)
+        equals = [step for step in self.trace if step.value == lowest]
+        return equals[(len(equals) - 1) // 2]
 
     def outcome(self, stop) -> Outcome:
-        """Return the whole walk as data."""
-        optima = sorted(self.optima, key=lambda step: step.value) or [self.best]
+        """Return the whole walk as data; the best step is the first of the optima."""
+        self._keep(self.best)
+        optima = sorted(self.optima, key=lambda step: step.value)
         return Outcome(self.best, tuple(self.trace), stop, tuple(optima))
+
+
+def _finish(walk, task):
+    """Run one part to its end, whatever ends it."""
+    try:
+        return task(walk)
+    except Halt as halt:
+        return halt.stop
+    except KeyboardInterrupt:
+        walk._abandoned.set()
+        return Stop.INTERRUPTED
 
 
 @dataclass(frozen=True)
@@ -135,8 +226,18 @@ class Search:
     name: ClassVar[str] = ""
 
     def run(self, walk: Walk, box: Box, starts: Sequence[Vector]) -> Stop:
-        """Walk, and say why it ended."""
+        """Walk, and say why it ended; there is a start and something to tune."""
         raise NotImplementedError
+
+    @property
+    def rough(self):
+        """The search at the accuracy that another search on a finer representation needs from it."""
+        return self
+
+    @property
+    def polish(self):
+        """The search that goes on from the optima of this one, on a finer representation of the same problem."""
+        return self
 
     def __call__(
         self,
@@ -148,9 +249,10 @@ class Search:
         time_budget: float | None = None,
         watch: Watch | None = None,
         checkpoint: str | Path | None = None,
-        chapter: int = 0,
+        chapter: str | int = 0,
+        n_jobs: int | None = None,
     ) -> Outcome:
-        """Search ``box`` from ``starts``; an interrupt or a spent budget returns the best so far."""
+        """Search ``box`` from ``starts`` (none: its centre); an interrupt or a spent budget returns the best so far."""
         walk = Walk(
             evaluate,
             box,
@@ -159,73 +261,31 @@ class Search:
             watch=watch,
             checkpoint=checkpoint,
             chapter=chapter,
+            n_jobs=n_jobs,
         )
         try:
-            stop = self.run(walk, box, [box.clip(np.asarray(s, dtype=float)) for s in starts])
+            stop = self._begin(walk, box, starts)
         except Halt as halt:
             stop = halt.stop
         except KeyboardInterrupt:
-            if not walk.trace:
-                raise
             stop = Stop.INTERRUPTED
+        if not walk.trace:
+            raise KeyboardInterrupt
         return walk.outcome(stop)
 
-
-def _row(step):
-    gradient = None if step.gradient is None else list(step.gradient)
-    return {
-        "theta": list(step.theta),
-        "value": step.value,
-        "seconds": step.seconds,
-        "why": step.why,
-        "gradient": gradient,
-        "note": step.note,
-    }
+    def _begin(self, walk, box, starts):
+        if box.size == 0:
+            walk.glance(np.zeros(0), "nothing to tune")
+            return Stop.NOTHING
+        starts = [box.clip(np.asarray(start, dtype=float)) for start in starts]
+        return self.run(walk, box, starts or [(box.low + box.high) / 2])
 
 
-def _step(row):
-    gradient = None if row["gradient"] is None else np.array(row["gradient"], dtype=float)
-    theta = np.array(row["theta"], dtype=float)
-    return Step(theta, float(row["value"]), float(row["seconds"]), row["why"], gradient, row["note"])
-
-
-def _replay(file, box, chapter):
-    """Return the steps that the checkpoint holds of this chapter; begin it if there are none."""
-    header = {"chapter": chapter, "low": list(box.low), "high": list(box.high)}
-    chapters = _chapters(_rows(file))
-    if chapter not in chapters:
-        with file.open("a", encoding="utf-8") as end:
-            end.write(json.dumps(header) + "\n")
-        return []
-    first, *rows = chapters[chapter]
-    if first != header:
-        raise ValueError(
-            f"checkpoint {file} was written for another box. Name another file, or delete that one."
-        )
-    return [_step(row) for row in rows]
-
-
-def _chapters(rows):
-    chapters, current = {}, None
-    for row in rows:
-        if "chapter" in row:
-            current = chapters.setdefault(row["chapter"], [])
-        current.append(row)
-    return chapters
-
-
-def _rows(file):
-    """Read a checkpoint; a line cut short by a kill is dropped from the file."""
-    if not file.exists():
-        return []
-    lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
-    whole = [line for line in lines if line.endswith("\n")]
-    if len(whole) < len(lines):
-        file.write_text("".join(whole), encoding="utf-8")
-    try:
-        rows = [json.loads(line) for line in whole]
-        if rows and "chapter" not in rows[0]:
-            raise ValueError
-    except (ValueError, TypeError):
-        raise ValueError(f"{file} is no checkpoint of a foldless search. Name another file.") from None
-    return rows
+def best_starts(walk, starts, n):
+    """Return the best n of the starts; they are glanced at only if there are more."""
+    if n < 1:
+        raise ValueError(f"n_starts must be at least 1, got {n}.")
+    if len(starts) <= n:
+        return list(starts)
+    glances = [walk.glance(theta, "start") for theta in starts]
+    return [step.theta for step in sorted(glances, key=lambda step: step.value)[:n]]

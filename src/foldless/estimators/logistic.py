@@ -44,7 +44,8 @@ class KernelLogisticRegression(ClassifierMixin, ClassifierShell):
     random_state : int or RandomState, default=None
         Draws the landmarks; ``None`` draws the same every time.
     n_jobs : int, default=None
-        Reserved for candidate kernels searched side by side.
+        Candidate kernels, or the descents of one, side by side with one BLAS thread each; ``None`` works through
+        them in turn and leaves BLAS its threads.
     verbose : int, default=0
         1 shows a progress bar.
 

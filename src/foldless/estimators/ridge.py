@@ -47,7 +47,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, RegressorShell):
     random_state : int or RandomState, default=None
         Draws the landmarks; ``None`` draws the same every time.
     n_jobs : int, default=None
-        Reserved for candidate kernels searched side by side.
+        Candidate kernels, or starts, searched side by side.
     verbose : int, default=0
         1 shows a progress bar.
 

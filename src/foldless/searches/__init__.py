@@ -1,8 +1,12 @@
 """Searches: a function and a box in, an outcome out."""
 
+from foldless.searches.grid import Grid
+from foldless.searches.hierarchical_grid import HierarchicalGrid
 from foldless.searches.lbfgs import LBFGS
+from foldless.searches.multi_start import MultiStart
+from foldless.searches.nelder_mead import NelderMead
 from foldless.walk import Search, Walk
 
-BY_NAME = {search.name: search for search in (LBFGS,)}
+BY_NAME = {search.name: search for search in (LBFGS, NelderMead, Grid, HierarchicalGrid)}
 
-__all__ = ["BY_NAME", "LBFGS", "Search", "Walk"]
+__all__ = ["BY_NAME", "LBFGS", "NelderMead", "Grid", "HierarchicalGrid", "MultiStart", "Search", "Walk"]

@@ -1,13 +1,15 @@
 """Descent by L-BFGS-B in log space, from the best of several starts."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import minimize
 
 from foldless.contracts import Stop
-from foldless.walk import Search
+from foldless.simplex import descend_by_simplex
+from foldless.walk import Search, best_starts
 
 CLIFF = 1e3  # an undefined point looks this much worse than the best, in units of its size
 
@@ -46,60 +48,42 @@ class LBFGS(Search):
 
     def run(self, walk, box, starts):
         """Glance at the starts, then descend from the best."""
-        if box.size == 0:
-            walk.glance(np.zeros(0), "nothing to tune")
-            return Stop.NOTHING
-        glances = [walk.glance(theta, "start") for theta in starts] if len(starts) > self.n_starts else []
-        begin = [step.theta for step in sorted(glances, key=lambda step: step.value)] or starts
-        ends = [self._descend(walk, box, theta) for theta in begin[: self.n_starts]]
-        return Stop.CONVERGED if all(ends) else Stop.STALLED
+        tasks = [partial(self._descend, start=start) for start in best_starts(walk, starts, self.n_starts)]
+        return Stop.CONVERGED if set(walk.spread(tasks)) == {Stop.CONVERGED} else Stop.STALLED
 
-    def _descend(self, walk, box, start):
+    def _descend(self, walk, start):
         first = walk.look(start, "descent")
-        if not np.isfinite(first.value):
-            return False
-        method = self._gradient if first.gradient is not None else self._simplex
-        return method(walk, first, list(zip(box.low, box.high, strict=True)))
+        if first.gradient is None:
+            return descend_by_simplex(walk, first, self.tolerance)
 
-    def _gradient(self, walk, first, bounds):
-        def cost(x):  # L-BFGS-B begins with a step of length one: let that be the stride
-            theta = np.clip(x * self.stride, walk.box.low, walk.box.high)
-            step = first if np.array_equal(x, begin) else walk.look(theta, "descent")
-            value, gradient = _finite(walk, step)
-            return value, gradient * self.stride
+        unit, value = _unit(first), abs(first.value)
+
+        def cost(x):  # in a box L-BFGS-B begins with minus the gradient: let a small one be the stride
+            step = first if np.array_equal(x, begin) else walk.look(x * self.stride, "descent")
+            value, gradient = _finite(walk, step, unit)
+            return value / unit, gradient * self.stride / unit
 
         begin = first.theta / self.stride
-        options = {"ftol": self.tolerance, "gtol": 0.0, "maxls": 12}
-        end = minimize(
-            cost, begin, jac=True, method="L-BFGS-B", bounds=np.array(bounds) / self.stride, options=options
-        )
+        bounds = np.column_stack([walk.box.low, walk.box.high]) / self.stride
+        ftol = self.tolerance * min(
+            1.0, value / unit
+        )  # relative to the criterion, which L-BFGS-B forgets below one
+        options = {"ftol": ftol, "gtol": 0.0, "maxls": 12}
+        end = minimize(cost, begin, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
         walk.settle(end.x * self.stride)
-        return end.success
-
-    def _simplex(self, walk, first, bounds):
-        options = {"xatol": 0.02, "fatol": 1e-10, "initial_simplex": _simplex_around(walk.box, first.theta)}
-        end = minimize(
-            lambda theta: walk.look(theta, "simplex").value,
-            first.theta,
-            method="Nelder-Mead",
-            bounds=bounds,
-            options=options,
-        )
-        walk.settle(end.x)
-        return end.success
+        return Stop.CONVERGED if end.success else Stop.STALLED
 
 
-def _finite(walk, look):
+def _unit(first):
+    """Return the unit of a descent: the size of the first gradient where it is below one (a mean square)."""
+    if not (np.isfinite(first.value) and np.all(np.isfinite(first.gradient))):
+        return 1.0
+    unit = min(1.0, max(float(np.linalg.norm(first.gradient)), 1e-3 * abs(first.value)))
+    return unit if unit > 0 else 1.0
+
+
+def _finite(walk, look, unit):
     if np.isfinite(look.value) and look.gradient is not None and np.all(np.isfinite(look.gradient)):
         return look.value, look.gradient
     best = walk.best.value
-    return best + CLIFF * max(1.0, abs(best)), np.zeros(walk.box.size)
-
-
-def _simplex_around(box, start):
-    width = box.high - box.low
-    corners = np.tile(start, (box.size + 1, 1))
-    for i in range(box.size):
-        step = min(1.0, width[i] / 4)
-        corners[i + 1, i] += step if start[i] + step <= box.high[i] else -step
-    return corners
+    return best + CLIFF * max(unit, abs(best)), np.zeros(walk.box.size)

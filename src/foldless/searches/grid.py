@@ -1,0 +1,39 @@
+"""Every point of a grid."""
+
+from dataclasses import dataclass
+from itertools import product
+from typing import ClassVar
+
+import numpy as np
+
+from foldless.contracts import Stop
+from foldless.lattice import axis_points, lattice_optima, usual_points
+from foldless.walk import Search
+
+
+@dataclass(frozen=True)
+class Grid(Search):
+    """A grid over the whole box, equally spaced in theta; it needs no start.
+
+    The last parameter (the regularisation) moves fastest, so that its row of fits is one chain of warm starts. Rows
+    run side by side with ``n_jobs``. The points that no neighbour undercuts are kept as local optima.
+
+    Parameters
+    ----------
+    points : int or sequence of int, optional
+        How many along each parameter; by default 50 for one, 20 for two, fewer for more.
+    """
+
+    points: int | tuple[int, ...] | None = None
+    name: ClassVar[str] = "grid"
+
+    def run(self, walk, box, starts):
+        """Glance at every point."""
+        counts = axis_points(self.points or usual_points(box), box)
+        axes = [np.linspace(a, b, n) for a, b, n in zip(box.low, box.high, counts, strict=True)]
+        rows = [[np.array([*head, last]) for last in axes[-1]] for head in product(*axes[:-1])]
+        steps = walk.glances(rows, "grid")
+        values = np.array([[step.value for step in row] for row in steps]).reshape(counts)
+        for index in lattice_optima(values):
+            walk.settle([axis[i] for axis, i in zip(axes, index, strict=True)])
+        return Stop.EXHAUSTED

@@ -1,0 +1,37 @@
+"""Nelder and Mead's simplex, which needs no gradient."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+from foldless.contracts import Stop
+from foldless.simplex import descend_by_simplex
+from foldless.walk import Search, best_starts
+
+
+@dataclass(frozen=True)
+class NelderMead(Search):
+    """Descent by a simplex that crawls over the values alone.
+
+    What Cawley and Talbot searched with. It takes several times as many evaluations as :class:`LBFGS`, and more with
+    every parameter; with more than ten parameters it is seldom the right choice.
+
+    Parameters
+    ----------
+    n_starts : int
+        How many descents, from the best of the starts.
+    tolerance : float
+        Relative spread of the criterion over the simplex at which a descent is over.
+    """
+
+    n_starts: int = 1
+    tolerance: float = 1e-6
+    name: ClassVar[str] = "nelder-mead"
+
+    def run(self, walk, box, starts):
+        """Glance at the starts, then descend from the best."""
+        tasks = [partial(self._descend, start=start) for start in best_starts(walk, starts, self.n_starts)]
+        return Stop.CONVERGED if set(walk.spread(tasks)) == {Stop.CONVERGED} else Stop.STALLED
+
+    def _descend(self, walk, start):
+        return descend_by_simplex(walk, walk.glance(start, "simplex"), self.tolerance)

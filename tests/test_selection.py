@@ -1,0 +1,359 @@
+"""select(): names, stages, budgets, candidates, checkpoints."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.gaussian_process.kernels import RBF, CompoundKernel, ConstantKernel, WhiteKernel
+
+from foldless import criteria, searches, selection
+from foldless.contracts import Stop
+from foldless.datasets import make_ripley, make_twonorm
+from foldless.errors import LandmarkWarning, SearchWarning, Undefined, UnknownName
+from foldless.losses import Logistic
+from foldless.machines import SmoothMachine
+from foldless.representation import Dense, Nystrom
+from foldless.selection import as_criterion, as_kernel, as_search, landmark_counts, select, stages
+from foldless.verbs import gram
+
+MACHINE = SmoothMachine(Logistic())
+
+
+@pytest.fixture(scope="module")
+def ripley():
+    X, y = make_ripley(80, random_state=1)
+    return X, np.where(y == 1, 1.0, -1.0)[:, None]
+
+
+@pytest.fixture(scope="module")
+def larger():
+    X, y = make_twonorm(420, n_features=4, random_state=2)
+    return X, np.where(y == 1, 1.0, -1.0)[:, None]
+
+
+def tune(data, **options):
+    X, Y = data
+    return select(X, Y, **{"kernel": "rbf", "machine": MACHINE, "criterion": "loo", **options})
+
+
+def thetas(chosen):
+    return np.array([step.theta for step in chosen.outcome.trace])
+
+
+# Names and objects.
+
+
+def test_a_name_and_its_object_choose_the_same(ripley):
+    by_name = tune(ripley)
+    by_object = tune(
+        ripley, kernel=as_kernel("rbf", ripley[0]), criterion=criteria.LOO(), search=searches.LBFGS()
+    )
+    assert np.array_equal(thetas(by_name), thetas(by_object))
+    assert by_name.reading.value == by_object.reading.value
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ({"kernel": "rbff"}, r"kernel must be one of .*rbf.*; got 'rbff'"),
+        ({"criterion": "l00"}, r"criterion must be one of .*loo.*; got 'l00'"),
+        ({"search": "newton"}, r"search must be one of grid, .*lbfgs.*; got 'newton'"),
+        ({"gram": "sparse"}, r"gram must be one of auto, dense, lowrank, nystrom; got 'sparse'"),
+    ],
+)
+def test_an_unknown_name_is_an_error_that_lists_the_known(ripley, option, words):
+    with pytest.raises(UnknownName, match=words):
+        tune(ripley, **option)
+
+
+@pytest.mark.parametrize("kernel", [None, 3.0, CompoundKernel([RBF()]), np.eye(2)])
+def test_what_is_no_kernel_is_refused(ripley, kernel):
+    with pytest.raises(TypeError, match=r"kernel must be a name, an object of sklearn.*; got"):
+        tune(ripley, kernel=kernel)
+
+
+def test_no_candidates_is_an_error(ripley):
+    with pytest.raises(ValueError, match="kernel must name at least one candidate"):
+        tune(ripley, kernel=[])
+
+
+def test_n_starts_reaches_the_searches_that_have_starts():
+    assert as_search("lbfgs", 3).n_starts == 3
+    assert as_search(searches.NelderMead(tolerance=1e-3), 2) == searches.NelderMead(2, 1e-3)
+    assert as_search("lbfgs").n_starts == searches.LBFGS().n_starts
+    assert as_search("grid", 3) == searches.Grid()
+
+
+def test_every_search_by_name_reaches_the_same_optimum(ripley):
+    best = tune(ripley, n_starts=4).reading.value
+    # Log C spans 27.6 and the criterion has two valleys: the grids know C to 0.4 and to 1.5.
+    for name, above in {"nelder-mead": 0.001, "hierarchical-grid": 0.02, "grid": 0.1}.items():
+        value = tune(ripley, search=name).reading.value
+        assert best - 1e-3 <= value <= best * (1 + above), name
+    assert as_criterion("loo") == criteria.LOO()
+
+
+# The search.
+
+
+def test_fixed_parameters_are_only_solved(ripley):
+    X, Y = ripley
+    chosen = tune(ripley, kernel=RBF(0.5, "fixed"), tune_machine=False)
+    assert chosen.outcome.stop is Stop.NOTHING
+    assert len(chosen.outcome.trace) == 1
+    solution = MACHINE.solve(Dense(X).gram(RBF(0.5)), Y)
+    assert chosen.reading.value == pytest.approx(criteria.LOO()(solution).value, rel=1e-12)
+    assert chosen.machine.C == 1.0
+    assert chosen.kernel == RBF(0.5, "fixed")
+
+
+def test_only_what_is_free_moves(ripley):
+    fixed_width = tune(ripley, kernel=RBF(0.5, "fixed"))
+    assert thetas(fixed_width).shape[1] == 1
+    assert fixed_width.kernel.length_scale == 0.5
+    fixed_C = tune(ripley, kernel=ConstantKernel(2.0, "fixed") * RBF(1.0, (0.01, 10)), tune_machine=False)
+    assert thetas(fixed_C).shape[1] == 1
+    assert fixed_C.machine.C == 1.0
+    assert fixed_C.kernel.k1.constant_value == 2.0
+
+
+def test_bounds_of_a_kernel_are_respected(ripley):
+    chosen = tune(ripley, kernel=RBF(3.0, (2.0, 4.0)))
+    widths = np.exp(thetas(chosen)[:, 0])
+    assert widths.min() >= 2.0 - 1e-12
+    assert widths.max() <= 4.0 + 1e-12
+    assert chosen.kernel.length_scale == pytest.approx(2.0)  # the best width is far narrower
+
+
+def test_the_optimum_is_stationary(ripley):
+    chosen = tune(ripley, search=searches.LBFGS(tolerance=1e-12))
+    assert np.max(np.abs(chosen.problem(chosen.outcome.best.theta).gradient)) < 1e-2
+
+
+def test_more_starts_than_the_coarse_look_has_are_drawn_in_the_box(ripley):
+    chosen = tune(ripley, n_starts=13)
+    assert sum(step.why == "start" for step in chosen.outcome.trace) == 0  # all of them are descended from
+    assert chosen.reading.value <= tune(ripley).reading.value + 1e-6
+
+
+def test_the_problem_fits_again_at_any_optimum(ripley):
+    chosen = tune(ripley, n_starts=5)
+    for optimum in chosen.outcome.optima:
+        solution = chosen.problem.solve(optimum.theta)[2]
+        assert criteria.LOO()(solution).value == pytest.approx(optimum.value, rel=1e-3)
+
+
+def test_sparse_points_give_the_dense_answer(ripley):
+    X, Y = ripley
+    assert tune((sp.csr_array(X), Y)).reading.value == pytest.approx(tune((X, Y)).reading.value, rel=1e-6)
+
+
+def test_a_precomputed_matrix_tunes_the_machine_alone(ripley):
+    X, Y = ripley
+    K = gram(RBF(0.4), X)
+    given, computed = tune((K, Y), kernel="precomputed"), tune((X, Y), kernel=RBF(0.4, "fixed"))
+    assert given.machine.theta == pytest.approx(computed.machine.theta, abs=1e-9)
+    assert given.reading.value == pytest.approx(computed.reading.value, rel=1e-12)
+
+
+def test_a_criterion_that_is_defined_nowhere_says_why(ripley, monkeypatch):
+    def nowhere(self, *args, **kwargs):
+        raise Undefined("there is no fit.")
+
+    monkeypatch.setattr(SmoothMachine, "solve", nowhere)
+    with pytest.raises(Undefined, match="loo is defined nowhere it was looked for: there is no fit"):
+        tune(ripley)
+
+
+# Representations.
+
+
+def test_small_problems_are_dense_and_larger_ones_start_on_landmarks(ripley, larger):
+    rng = np.random.default_rng(0)
+    assert [type(s) for s in stages(RBF(), ripley[0], "auto", None, rng)] == [Dense]
+    assert [type(s) for s in stages(RBF(), larger[0], "auto", None, rng)] == [Nystrom, Dense]
+    assert [type(s) for s in stages(RBF(), larger[0], "lowrank", None, rng)] == [Nystrom, Nystrom]
+    assert [type(s) for s in stages(RBF(), larger[0], "dense", None, rng)] == [Dense]
+
+
+def test_noise_has_no_low_rank_form(larger):
+    noisy = RBF() + WhiteKernel()
+    rng = np.random.default_rng(0)
+    assert [type(s) for s in stages(noisy, larger[0], "auto", None, rng)] == [Dense]
+    with pytest.raises(ValueError, match="cannot hold the WhiteKernel"):
+        list(stages(noisy, larger[0], "lowrank", None, rng))
+
+
+def test_landmarks_multiply_while_a_look_stays_affordable():
+    assert landmark_counts(420, "auto", None) == [64]
+    assert landmark_counts(3000, "auto", None) == [64, 256, 1024]
+    assert landmark_counts(20_000, "auto", None) == [64, 256]
+    assert landmark_counts(10_000_000, "auto", None) == [64]
+    assert landmark_counts(420, "nystrom", 1000) == [420]
+
+
+def test_more_landmarks_than_rows_is_said(ripley):
+    with pytest.warns(LandmarkWarning, match="n_components=100 is more than the 80 rows"):
+        chosen = tune(ripley, gram="nystrom", n_components=100)
+    assert chosen.gap == pytest.approx(0, abs=1e-9)
+    assert chosen.reading.value == pytest.approx(tune(ripley).reading.value, rel=1e-3)
+
+
+def test_the_gap_is_what_the_landmarks_leave_out(larger):
+    chosen = tune(larger, gram="nystrom", n_components=20)
+    lost = 1 - chosen.solution.gram.diag()
+    assert chosen.gap == pytest.approx(np.mean(chosen.solution.precision * lost))
+    assert chosen.gap > tune(larger, gram="nystrom", n_components=200).gap
+    assert tune(larger, gram="dense").gap == 0
+
+
+def test_searching_on_landmarks_ends_where_the_dense_search_does(larger):
+    assert tune(larger).reading.value == pytest.approx(tune(larger, gram="dense").reading.value, rel=5e-3)
+
+
+def test_a_second_stage_goes_on_from_the_optima_of_the_first(larger, monkeypatch):
+    monkeypatch.setattr(selection, "NEGLIGIBLE", -1.0)  # whatever the landmarks, they are never enough
+    monkeypatch.setattr(selection, "LARGE", 0)
+    chosen = tune(larger, gram="lowrank")
+    why = [step.why for step in chosen.outcome.trace]
+    assert why.count("start") == 10
+    assert len(chosen.representation.landmarks) > 64
+    first = tune(larger, gram="nystrom", n_components=64)
+    assert len(chosen.outcome.trace) > len(first.outcome.trace)
+
+
+def test_no_random_state_is_the_same_every_time(larger):
+    first, second = (tune(larger, gram="nystrom", n_components=30) for _ in range(2))
+    assert np.array_equal(first.representation.landmarks, second.representation.landmarks)
+    other = tune(larger, gram="nystrom", n_components=30, random_state=np.random.RandomState(5))
+    assert not np.array_equal(first.representation.landmarks, other.representation.landmarks)
+
+
+# Budgets.
+
+
+@pytest.mark.parametrize("budget", [1, 4, 12])
+def test_a_budget_covers_all_stages_and_is_warned_about(larger, budget, monkeypatch):
+    monkeypatch.setattr(selection, "NEGLIGIBLE", -1.0)
+    with pytest.warns(SearchWarning, match=f"lbfgs ended after {budget} evaluations. The evaluation budget"):
+        chosen = tune(larger, max_evaluations=budget)
+    assert len(chosen.outcome.trace) == budget
+    assert chosen.outcome.stop is Stop.BUDGET
+
+
+def test_a_time_budget_ends_the_search(larger):
+    with pytest.warns(SearchWarning, match="time budget"):
+        chosen = tune(larger, time_budget=0.0)
+    assert len(chosen.outcome.trace) == 1
+
+
+def test_an_interrupt_keeps_the_best(ripley, monkeypatch):
+    solve, calls = SmoothMachine.solve, []
+
+    def interrupted(self, *args, **kwargs):
+        calls.append(self)
+        if len(calls) == 8:
+            raise KeyboardInterrupt
+        return solve(self, *args, **kwargs)
+
+    monkeypatch.setattr(SmoothMachine, "solve", interrupted)
+    with pytest.warns(SearchWarning, match="interrupted"):
+        chosen = tune(ripley)
+    assert len(chosen.outcome.trace) == 7
+    assert chosen.outcome.best.value == min(step.value for step in chosen.outcome.trace)
+
+
+def test_watch_sees_every_evaluation_of_every_stage(larger):
+    seen = []
+    chosen = tune(larger, watch=seen.append)
+    assert tuple(seen) == chosen.outcome.trace
+
+
+# Candidates.
+
+CANDIDATES = ["linear", "rbf", RBF(0.3, "fixed")]
+
+
+def test_of_several_kernels_the_lowest_criterion_wins(ripley):
+    chosen = tune(ripley, kernel=CANDIDATES)
+    alone = [tune(ripley, kernel=kernel).reading.value for kernel in CANDIDATES]
+    assert [trial.value for trial in chosen.trials] == alone
+    assert chosen.reading.value == min(alone)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 3])
+def test_candidates_side_by_side_give_the_same(ripley, n_jobs):
+    in_turn, together = tune(ripley, kernel=CANDIDATES), tune(ripley, kernel=CANDIDATES, n_jobs=n_jobs)
+    assert [t.value for t in in_turn.trials] == [t.value for t in together.trials]
+    assert np.array_equal(thetas(in_turn), thetas(together))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_starts_side_by_side_give_the_same(larger, n_jobs):
+    in_turn, together = tune(larger, n_starts=3), tune(larger, n_starts=3, n_jobs=n_jobs)
+    assert np.array_equal(thetas(in_turn), thetas(together))
+    assert in_turn.reading.value == together.reading.value
+
+
+def test_candidates_share_the_budget(ripley):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SearchWarning)
+        chosen = tune(ripley, kernel=["rbf", "matern"], max_evaluations=14)
+    assert [len(trial.outcome.trace) for trial in chosen.trials] == [7, 7]
+
+
+def test_a_candidate_without_a_criterion_is_passed_over(ripley, monkeypatch):
+    solve = SmoothMachine.solve
+
+    def only_unit_diagonals(self, K, *args, **kwargs):
+        if K.diag()[0] != 1:
+            raise Undefined("not this one.")
+        return solve(self, K, *args, **kwargs)
+
+    monkeypatch.setattr(SmoothMachine, "solve", only_unit_diagonals)
+    chosen = tune(ripley, kernel=["linear", "rbf"])
+    assert isinstance(chosen.kernel, RBF)
+    assert chosen.trials[0].value == np.inf
+    assert "not this one" in chosen.trials[0].note
+
+
+# Checkpoints.
+
+
+def test_a_checkpoint_resumes_over_stages(larger, tmp_path, monkeypatch):
+    monkeypatch.setattr(selection, "NEGLIGIBLE", -1.0)
+    file = tmp_path / "run.jsonl"
+    whole = tune(larger)
+    with pytest.warns(SearchWarning):
+        tune(larger, checkpoint=file, max_evaluations=14)
+    evaluated = len(file.read_text().splitlines())
+    resumed = tune(larger, checkpoint=file)
+    assert resumed.reading.value == pytest.approx(whole.reading.value, rel=1e-6)
+    lines = file.read_text().splitlines()
+    assert (
+        len(lines) - evaluated == len(resumed.outcome.trace) - 14 + 1
+    )  # one more opening line: the second stage
+    tune(larger, checkpoint=file)
+    assert file.read_text().splitlines() == lines
+
+
+def test_other_data_in_the_same_file_are_another_search(ripley, tmp_path):
+    X, Y = ripley
+    file, kernel = tmp_path / "run.jsonl", RBF(0.5, (0.1, 2.0))
+    tune((X, Y), kernel=kernel, checkpoint=file)
+    shuffled = np.roll(Y, 7, axis=0)
+    assert (
+        tune((X, shuffled), kernel=kernel, checkpoint=file).reading.value
+        == tune((X, shuffled), kernel=kernel).reading.value
+    )
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_candidates_share_a_checkpoint(ripley, tmp_path, n_jobs):
+    file = tmp_path / "run.jsonl"
+    first = tune(ripley, kernel=CANDIDATES, checkpoint=file, n_jobs=n_jobs)
+    lines = file.read_text().splitlines()
+    again = tune(ripley, kernel=CANDIDATES, checkpoint=file)
+    assert file.read_text().splitlines() == lines
+    assert [t.value for t in again.trials] == pytest.approx([t.value for t in first.trials], rel=1e-6)
