@@ -134,7 +134,7 @@ class Basis:
     def targets(self, Y):
         """Return the targets in this basis, remembered for the next ridge parameter."""
         known = self.memo.get("targets", (None, None))
-        if known[0] is not Y:
+        if not same_array(known[0], Y):
             known = (Y, self._targets(self.whiten(Y)))
             self.memo["targets"] = known
         return known[1]
@@ -143,6 +143,11 @@ class Basis:
         rest = None if self.complete else self.outside(Y)
         rest2 = np.zeros(Y.shape[1]) if rest is None else (rest**2).sum(0)
         return Targets(Y, self.Q.T @ Y, rest, rest2)
+
+
+def same_array(A, B):
+    """Tell whether two arrays are views of the same numbers; A must be alive, None is none."""
+    return A is B or (A is not None and A.__array_interface__ == B.__array_interface__)
 
 
 def scale(v, M):

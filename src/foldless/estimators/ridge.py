@@ -79,12 +79,12 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, RegressorShell):
     >>> import numpy as np
     >>> from foldless import KernelRidgeRegressor
     >>> X = np.linspace(0, 6, 60)[:, None]
-    >>> y = 5 + np.sin(X[:, 0]) + 0.1 * np.cos(37 * np.arange(60))
+    >>> y = 5 + np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=60)
     >>> model = KernelRidgeRegressor().fit(X, y)
-    >>> model.score(X, y) > 0.95
+    >>> 0.97 < model.score(X, y) < 0.99
     True
     >>> mean, sd = model.predict([[3.0]], return_std=True)
-    >>> abs(mean[0] - 5 - np.sin(3.0)) < 3 * sd[0]
+    >>> abs(mean[0] - 5 - np.sin(3.0)) < 3 * sd[0] < 0.2
     True
     """
 

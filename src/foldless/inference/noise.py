@@ -32,7 +32,7 @@ from scipy.optimize import minimize_scalar
 
 from foldless.errors import Undefined, UnknownName
 from foldless.machines import Ridge, RidgeSolution
-from foldless.smoother import EPS, Sensitivity
+from foldless.smoother import EPS, Sensitivity, same_array
 
 PER_MODEL = "per-model"
 DECADES = (-13.0, 3.0)  # ridge parameters tried, relative to the largest eigenvalue, in powers of ten
@@ -131,7 +131,7 @@ def estimate(name, solution):
         solution = _plain(solution.machine).solve(solution.gram, solution.Y)
     key = ("noise", name, solution.machine._key)
     known = solution.gram.memo.get(key, (None, None))
-    if known[0] is not solution.Y:
+    if not same_array(known[0], solution.Y):
         known = (solution.Y, ESTIMATORS[name](solution))
         solution.gram.memo[key] = known
     return known[1]
