@@ -4,12 +4,13 @@ from sklearn.datasets import make_moons
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern, WhiteKernel
 
 from foldless import select_kernel
-from foldless.choose import kernel_grid
+from foldless.choose import Ladder, kernel_grid
 from foldless.criteria import FSM, LOO, CenteredAlignment, Spectral
 from foldless.errors import CriterionWarning, Undefined, UnknownName
 from foldless.grams import DenseGram
 from foldless.labels import as_columns
 from foldless.machines import LSSVM, Untrained
+from foldless.representation import Dense
 
 approx = pytest.approx
 WIDTHS = 2.0 ** np.arange(-6, 6)
@@ -173,3 +174,21 @@ def test_numbers_are_read_by_the_criteria_that_can(moons):
     assert choice.kernel.length_scale > 0.1
     with pytest.raises(ValueError, match="regression"):
         select_kernel(X, y, "rbf")
+
+
+def test_squares_of_gaussians_are_the_gaussians_of_half_the_width(moons, monkeypatch):
+    X, _ = moons
+    widths = np.sqrt(2.0 ** np.arange(-15, 16))
+    ladder, exponentials = Ladder(Dense(X)), []
+    plain = Dense.gram
+    monkeypatch.setattr(Dense, "gram", lambda self, kernel: exponentials.append(1) or plain(self, kernel))
+    other = Dense(X)
+    for width in widths[::-1]:
+        expected = plain(other, RBF(width)).K
+        np.testing.assert_allclose(ladder.gram(RBF(width)).K, expected, rtol=1e-13, atol=1e-15)
+    assert len(exponentials) == 7
+    ladder.gram(RBF(1.0))
+    assert approx(RBF(0.9)(X), rel=1e-12, abs=1e-15) == ladder.gram(RBF(0.9)).K
+    assert (
+        approx(Matern(0.9 / np.sqrt(2))(X), rel=1e-12, abs=1e-15) == ladder.gram(Matern(0.9 / np.sqrt(2))).K
+    )

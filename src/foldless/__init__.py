@@ -1,14 +1,22 @@
 """Tune kernel machines without cross-validation folds."""
 
-from foldless import criteria, datasets, kernels, machines, searches
+from foldless import criteria, datasets, kernels, machines, measures, searches
 from foldless.choose import select_kernel
-from foldless.estimators import KernelLogisticRegression, KernelRidgeRegressor, KernelSubsetRegressor
+from foldless.estimators import (
+    KernelLogisticRegression,
+    KernelLSSVC,
+    KernelPoissonRegressor,
+    KernelRidgeRegressor,
+    KernelSubsetRegressor,
+)
 from foldless.mixture import combine_kernels
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "KernelLSSVC",
     "KernelLogisticRegression",
+    "KernelPoissonRegressor",
     "KernelRidgeRegressor",
     "KernelSubsetRegressor",
     "combine_kernels",
@@ -16,6 +24,7 @@ __all__ = [
     "datasets",
     "kernels",
     "machines",
+    "measures",
     "searches",
     "select_kernel",
 ]

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.gaussian_process.kernels import Kernel
+from sklearn.gaussian_process.kernels import RBF, Kernel
 from sklearn.utils import check_array, check_consistent_length
 
 from foldless.contracts import Box
 from foldless.errors import NotPositiveDefinite, Undefined, UnknownName
+from foldless.grams import DenseGram
 from foldless.labels import as_columns
 from foldless.linalg import check_symmetric
 from foldless.machines import Untrained
@@ -23,6 +24,8 @@ from foldless.selection import advise, as_criterion, as_kernel, is_precomputed, 
 STORED = 8000  # rows up to which gram="auto" stores the matrix
 GRAMS = ("auto", "dense", "chunked", "lowrank")
 LANDMARKS = 500
+SQRT2 = np.sqrt(2.0)
+CHAIN = 4  # products in a row before the next exponential
 
 
 @dataclass(frozen=True)
@@ -165,7 +168,9 @@ def select_kernel(
         )
     looker = Untrained() if criterion.blind else machine
     way = _representation(X, gram, chunk, n_components, np.random.default_rng(random_state))
-    rows = [_look(Problem(kernel, looker, criterion, way, Y, False), watch) for kernel in kernels]
+    rows = _look_at_all(
+        kernels, lambda kernel, way: Problem(kernel, looker, criterion, way, Y, False), way, watch
+    )
     if not np.isfinite(min(row.value for row in rows)):
         raise Undefined(f"{criterion.name} is defined for none of the candidates: {rows[0].note}")
     best = min(rows, key=lambda row: row.value)
@@ -216,6 +221,48 @@ def _representation(X, gram, chunk, n_components, rng):
     if gram == "lowrank":
         return Nystrom(X, spread_landmarks(X, min(n, n_components or LANDMARKS), rng))
     return Dense(X)
+
+
+def _look_at_all(kernels, problem, way, watch):
+    """Return a row per kernel in the order given; Gaussians are looked at from wide to narrow, see Ladder."""
+    ladder = Ladder(way) if isinstance(way, Dense) else way
+    rows = [None] * len(kernels)
+    for i in sorted(range(len(kernels)), key=lambda i: -(_width(kernels[i]) or 0.0)):
+        rows[i] = _look(problem(kernels[i], ladder), watch)
+    return rows
+
+
+def _width(kernel):
+    """Length scale of a plain Gaussian kernel, else None."""
+    plain = type(kernel) is RBF and np.ndim(kernel.length_scale) == 0
+    return float(kernel.length_scale) if plain else None
+
+
+class Ladder:
+    r"""The whole matrix, with a product for an exponential: :math:`K(\ell / \sqrt2) = K(\ell) \circ K(\ell)` for Gaussians.
+
+    Down a grid of widths most matrices are squares of the one before. Every ``CHAIN`` products the exponential is
+    taken again, so that rounding never adds up to more than a few units in the last place. Products overwrite each
+    other: a Gram is good until the next one is asked for.
+    """
+
+    def __init__(self, way):
+        self.way, self.width, self.K, self.chain = way, None, None, 0
+
+    def gram(self, kernel):
+        """Return the Gram of ``kernel``."""
+        width = _width(kernel)
+        if (
+            self.chain < CHAIN
+            and width
+            and self.width
+            and np.isclose(self.width, SQRT2 * width, rtol=1e-14, atol=0)
+        ):
+            K, chain = np.multiply(self.K, self.K, out=self.K if self.chain else None), self.chain + 1
+        else:
+            K, chain = self.way.gram(kernel).K, 0
+        self.width, self.K, self.chain = width, K, chain
+        return DenseGram(K)
 
 
 def _look(problem, watch):

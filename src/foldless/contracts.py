@@ -60,6 +60,9 @@ class Factor(Protocol):
     def trace_inverse(self) -> float:
         r"""Return the trace of :math:`A = (K + W^{-1})^{-1}`."""
 
+    def root(self) -> Matrix:
+        """Return an array with ``root @ root.T = V``."""
+
     def sandwich(self, e: Vector) -> Vector:
         """Return the diagonal of ``V diag(e) V``."""
 
@@ -99,6 +102,12 @@ class Gram(Protocol):
     def subset(self, rows: NDArray[np.intp]) -> Gram:
         """Return the Gram of some rows (for a refit without the others)."""
 
+    def block(self, rows: NDArray[np.intp], cols: NDArray[np.intp]) -> Matrix:
+        """Return some entries as an array."""
+
+    def extremes(self) -> tuple[float, float]:
+        """Return the smallest and the largest entry."""
+
     def centred(self) -> Gram:
         """Return ``J K J`` with ``J = I - 11'/n``: what a machine with a free bias sees."""
 
@@ -108,11 +117,14 @@ class Gram(Protocol):
     def factor(self, w: Vector) -> Factor:
         """Return the factor of ``I + S K S``, ``S = diag(sqrt(w))``, for weights ``w >= 0``."""
 
+    def diagonal(self, d: Vector) -> Any:
+        """Return ``diag(d)`` as an adjoint is given: an array, or an operator."""
+
     def spectrum(self) -> tuple[Matrix, Vector]:
         """Return ``U`` (n, r) with orthonormal columns and ``mu`` (r,) decreasing, ``K = U diag(mu) U'``."""
 
-    def weighted_spectrum(self, v: Vector, bias: bool = False) -> tuple[Matrix, Vector]:
-        """Return the pairs of ``D K D``, ``D = diag(sqrt(v))``, with a bias those orthogonal to ``D1``."""
+    def weighted_spectrum(self, v: Vector, bias: bool = False) -> Any:
+        """Return the eigenpairs of ``D K D``, ``D = diag(sqrt(v))``, with a bias those orthogonal to ``D1``."""
 
     def image_beside(self, free: Matrix, s: Vector, B: Matrix | None = None) -> tuple[Matrix, Vector]:
         """Return left singular vectors of ``S K B`` beside orthonormal directions ``free``, singular values squared."""
@@ -196,6 +208,9 @@ class Reading:
     adjoint: Any = None  # dvalue/dK, symmetric, total: through the solution
     slope: Vector | None = None  # dvalue/dtheta of the machine
     parts: Mapping[str, float] = field(default_factory=dict)  # named quantities read on the way
+    batches: tuple[
+        tuple[Any, Vector], ...
+    ] = ()  # (adjoint, slope) of independent batches of a sampled derivative
 
 
 class LazyReading:
@@ -261,6 +276,12 @@ class Evaluation:
     note: str = ""
     carry: Any = None  # handed back at the next look: the warm start
     parts: Mapping[str, float] = field(default_factory=dict)
+    doubt: Callable[[], Vector] | None = None  # standard errors of a sampled gradient
+
+    @cached_property
+    def error(self) -> Vector | None:
+        """Standard errors of the gradient, or ``None`` where it is exact."""
+        return None if self.doubt is None else self.doubt()
 
     @cached_property
     def gradient(self) -> Vector | None:
@@ -299,6 +320,7 @@ class Step:
     why: str
     gradient: Vector | None = None
     note: str = ""
+    error: Vector | None = None  # standard errors of a sampled gradient
 
 
 class Stop(Enum):
@@ -310,6 +332,7 @@ class Stop(Enum):
     BUDGET = "The evaluation budget was spent; the best step so far was kept."
     TIME = "The time budget was spent; the best step so far was kept."
     INTERRUPTED = "The search was interrupted; the best step so far was kept."
+    NOISE = "No component of the gradient stands out from its noise."
     NOTHING = "Nothing was left to tune."
 
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+MISTAKE, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # exit codes of the command line
+
 
 class FoldlessError(Exception):
     """Base class of everything foldless raises on purpose."""
@@ -29,11 +31,32 @@ class Undefined(FoldlessError, ArithmeticError):
     """A criterion or a fit does not exist at this point; a search steps over it."""
 
 
+class UnsuitableBias(FoldlessError, ValueError):
+    """A criterion was asked to read a machine whose kind of bias it has no formula for."""
+
+    def __init__(self, criterion: str, why: str):
+        super().__init__(
+            f"{criterion} needs bias='kernel' (an offset in the kernel), got a free bias: {why}. "
+            "Change the bias or choose another criterion."
+        )
+
+
 class UnknownName(FoldlessError, ValueError):
     """A name that is not in the table it was looked up in."""
 
     def __init__(self, what: str, name: object, known: Iterable[str]):
         super().__init__(f"{what} must be one of {', '.join(sorted(known))}; got {name!r}.")
+
+
+class MissingExtra(FoldlessError, ImportError):
+    """A part of foldless that needs packages the core does without."""
+
+    def __init__(self, module: str, extra: str):
+        super().__init__(f"{module} is not installed. Install it with: pip install 'foldless[{extra}]'")
+
+
+class ModelFileError(FoldlessError, ValueError):
+    """A model file that cannot or must not be loaded."""
 
 
 class FoldlessWarning(UserWarning):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import lapack
@@ -13,6 +14,19 @@ from foldless.errors import NotPositiveDefinite
 def symmetric(A):
     """Return the symmetric part of ``A``."""
     return (A + A.T) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class Eigenpairs:
+    """Orthonormal vectors ``Q`` (n, r) with their eigenvalues ``nu`` (r,)."""
+
+    Q: np.ndarray
+    nu: np.ndarray
+
+    @cached_property
+    def squares(self):
+        """``Q**2``: diagonals of functions of the matrix are products with it."""
+        return self.Q**2
 
 
 def mirror(L):
@@ -221,3 +235,18 @@ class Complement:
 
 def _mirror(w, M):
     return M - np.multiply.outer(2 * w, w @ M)
+
+
+def embed(G, rows, n):
+    """Return the n x n matrix (array or operator, as G is) that has ``G`` on ``rows`` and zeros elsewhere."""
+    if isinstance(G, np.ndarray):
+        full = np.zeros((n, n))
+        full[np.ix_(rows, rows)] = G
+        return full
+
+    def apply(M):
+        out = np.zeros(M.shape)
+        out[rows] = G @ M[rows]
+        return out
+
+    return symmetric_operator(n, apply)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from foldless.contracts import Evaluation, Matrix
+from foldless.contracts import Evaluation, Matrix, Reading
 from foldless.errors import NotPositiveDefinite, Undefined
 
 
@@ -52,10 +52,10 @@ class Problem:
     def gram(self, kernel):
         """Return the Gram of ``kernel``; the latest is kept, with what was computed from it."""
         key = kernel.theta.tobytes()
-        if self._latest.get("key") != key:
-            self._latest.clear()
-            self._latest.update(key=key, gram=self.representation.gram(kernel))
-        return self._latest["gram"]
+        latest = self._latest.get("gram")
+        if latest is None or latest[0] != key:  # one tuple: descents run side by side
+            latest = self._latest["gram"] = (key, self.representation.gram(kernel))
+        return latest[1]
 
     @cached_property
     def _latest(self):
@@ -70,15 +70,24 @@ class Problem:
             return Evaluation(np.inf, note=str(error))
         if not np.isfinite(reading.value):
             return Evaluation(np.inf, note=f"{self.criterion.name} is {reading.value}")
-        derive = partial(self._gradient, kernel, solution, reading)
-        return Evaluation(reading.value, derive, carry=solution.start, parts=reading.parts)
+        penalty, pull = self.criterion.penalty(kernel)
+        derive = partial(self._gradient, kernel, solution, reading, pull)
+        batches = getattr(reading, "batches", ())
+        doubt = partial(self._error, kernel, solution, batches) if batches else None
+        value = reading.value + penalty
+        return Evaluation(value, derive, carry=solution.start, parts=reading.parts, doubt=doubt)
 
-    def _gradient(self, kernel, solution, reading):
+    def _error(self, kernel, solution, batches):
+        """Standard error of the mean gradient over independent batches."""
+        gradients = [self._gradient(kernel, solution, Reading(0.0, *batch)) for batch in batches]
+        return np.std(gradients, axis=0, ddof=1) / np.sqrt(len(gradients))
+
+    def _gradient(self, kernel, solution, reading, pull=0.0):
         if self.tune_machine and reading.slope is None:
             return None
         gradient = np.zeros(0)
         if len(self.kernel.theta):
             if reading.adjoint is None:
                 return None
-            gradient = self.representation.pullback(kernel, solution.gram, reading.adjoint)
+            gradient = self.representation.pullback(kernel, solution.gram, reading.adjoint) + pull
         return np.r_[gradient, reading.slope] if self.tune_machine else gradient

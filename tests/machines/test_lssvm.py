@@ -158,7 +158,7 @@ def test_the_spectral_factor_has_the_verbs_of_a_cholesky_factor(problem, rng, bi
     K, _, v = problem
     v = v if weighted else np.ones(12)
     gram = as_gram(K, form)
-    one, other = gram.factor(v / 0.3, bias), SpectralFactor(*gram.weighted_spectrum(v, bias), v, 0.3, bias)
+    one, other = gram.factor(v / 0.3, bias), SpectralFactor(gram.weighted_spectrum(v, bias), v, 0.3, bias)
     M, e, rows = rng.normal(size=(12, 2)), rng.normal(size=12), np.array([3, 1, 8])
     close = {"rel": 1e-8, "abs": 1e-9}
     assert other.solve(M) == approx(one.solve(M), **close)
@@ -331,3 +331,21 @@ def test_a_row_that_stands_for_several_is_that_row_repeated(problem, bias, crite
     assert short.slope == approx(long.slope, rel=1e-7)
     Z = np.eye(12)[rows]
     assert short.adjoint == approx(Z.T @ long.adjoint @ Z, rel=1e-7, abs=1e-10)
+
+
+@pytest.mark.parametrize("criterion", [LOO(), KFold(3)], ids=["loo", "kfold"])
+@forms
+def test_costs_weigh_the_errors_on_points_left_out(problem, rng, criterion, form):
+    K, y, v = problem
+    costs, Y = rng.uniform(0.1, 3, size=12), np.column_stack([y, np.roll(y, 2)])
+    copies = np.array([1.0, 2, 1, 1, 3, 1, 1, 1, 1, 2, 1, 1])
+    machine = LSSVM(1.3, True, v * copies, copies=copies, costs=costs)
+    solution = machine.solve(as_gram(K, form), Y)
+    reading = criterion(solution)
+    if isinstance(criterion, LOO):
+        expected = np.average(np.mean(solution.loo_residuals**2, axis=1), weights=copies * costs)
+        assert reading.value == approx(expected, rel=1e-12)
+    H = rng.normal(size=K.shape)
+    H, h = H + H.T, 1e-6
+    up, down = (criterion(machine.solve(DenseGram(K + t * H), Y)).value for t in (h, -h))
+    assert np.sum(array(reading.adjoint, 12) * H) == approx((up - down) / (2 * h), rel=1e-5, abs=1e-7)

@@ -73,20 +73,22 @@ class KFold(Criterion):
         r = np.empty_like(alpha)
         for rows in blocks:
             r[rows] = np.linalg.solve(factor.block(rows), alpha[rows])
-        value = float(np.mean(r**2))
+        count = solution.copies * solution.costs
+        size = count.sum() * k
+        value = float(count @ np.sum(r**2, axis=1) / size)
 
         def derive():
             t = np.empty_like(r)
             for rows in blocks:
-                t[rows] = np.linalg.solve(factor.block(rows), r[rows])
+                t[rows] = np.linalg.solve(factor.block(rows), count[rows, None] * r[rows])
             P = factor.solve(_spread(t, blocks))
             Q = np.tile(alpha, len(blocks)) - factor.solve(_spread(r, blocks))
-            adjoint = gram.adjoint(-2 / (n * k) * P, Q)  # eq. (1)
+            adjoint = gram.adjoint(-2 / size * P, Q)  # eq. (1)
             return adjoint, np.array([gram.inner(adjoint)])
 
         parts = {"kfold": value}
         if are_labels(solution.Y):
-            parts["kfold_error"] = error_fraction(solution.Y, solution.Y - r)
+            parts["kfold_error"] = error_fraction(solution.Y, solution.Y - r, solution.copies)
         return LazyReading(value, derive, parts)
 
     @read.register

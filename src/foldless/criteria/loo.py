@@ -8,18 +8,34 @@ References
 """
 
 from dataclasses import dataclass
-from functools import singledispatchmethod
+from functools import singledispatch, singledispatchmethod
 from typing import ClassVar
 
 import numpy as np
+from scipy.special import log_softmax, softmax
 
 from foldless.contracts import LazyReading, PathReading, Reading
 from foldless.criterion import Criterion
 from foldless.errors import Undefined
-from foldless.inference import Bend, differentiate
+from foldless.inference import (
+    Bend,
+    differentiate,
+    differentiate_blocks,
+    refit_margins,
+    span_margins,
+    third,
+)
 from foldless.labels import are_labels, error_fraction
 from foldless.linalg import add_symmetric
-from foldless.machines import LinearSolution, LSSVMSolution, SmoothSolution
+from foldless.machines import (
+    LinearSolution,
+    LSSVMSolution,
+    SmoothSolution,
+    SoftmaxSolution,
+    SquaredHingeSolution,
+    SupportSolutions,
+    SVMSolution,
+)
 from foldless.smoother import Sensitivity
 
 
@@ -46,15 +62,28 @@ class LOO(Criterion):
 
     The fraction of leave-one-out errors is among the parts; it has no derivative.
 
+    *Support vector machines*: the fraction of points misclassified when left out; by refits of the points that may
+    be (hinge), by the span, exact while the active set stays the same (squared hinge). With several columns a point
+    counts as an error when another class has the largest output left out. No derivative.
+
+    *Softmax machines*: (1) with blocks, one Newton step without the point,
+
+    .. math:: u_i = z_i - T_i \varphi_i a_i, \qquad T_i = N_i V_{ii}, \qquad
+              N_i = (I - \varphi_i V_{ii} W_i)^{-1},  \tag{4}
+
+    .. math::
+        \Phi_{z,i} = N_i' g_i - \varphi_i^2 \langle T^{(3)}_i, (T_i g_i)(T_i a_i)' \rangle, \qquad
+        \Phi_{V,i} = -\tfrac{\varphi_i}2 \bigl[ (N_i'g_i)(N_i'a_i)' + (N_i'a_i)(N_i'g_i)' \bigr].  \tag{5}
+
     *Linear smoothers* (ridge, subset; weights :math:`v`, mean over outputs): exact,
 
-    .. math:: \sum_i v_i r_i^2 \Big/ \sum_i v_i, \qquad \sqrt{v_i}\, r_i = \rho_i / R_{ii},  \tag{4}
+    .. math:: \sum_i v_i r_i^2 \Big/ \sum_i v_i, \qquad \sqrt{v_i}\, r_i = \rho_i / R_{ii},  \tag{6}
 
     for the penalty K the residual of retraining without point i; for other penalties and for subsets the basis
     function of point i is kept; of a point that stands for f equal rows one is left out, and :math:`R_{ii}` is
     :math:`1 - H_{ii}/f`. With whitened :math:`r` and :math:`w_i = r_i / R_{ii}` the sensitivity is
 
-    .. math:: M = \bigl[ -(w y' + y w') + 2 \operatorname{diag}(r_i^2 / R_{ii}) \bigr] \Big/ \sum_i v_i.  \tag{5}
+    .. math:: M = \bigl[ -(w y' + y w') + 2 \operatorname{diag}(r_i^2 / R_{ii}) \bigr] \Big/ \sum_i v_i.  \tag{7}
 
     Parameters
     ----------
@@ -98,12 +127,15 @@ class LOO(Criterion):
         if np.min(keep) <= solution.gram.n * np.finfo(float).eps:
             raise Undefined("leave-one-out does not exist: a point fixes its own output. Lower C.")
         r = solution.loo_residuals
-        size = copies.sum() * r.shape[1]
-        value = float(copies @ np.sum(r**2, axis=1) / size)
+        count = copies * solution.costs
+        size = count.sum() * r.shape[1]
+        value = float(count @ np.sum(r**2, axis=1) / size)
 
         def derive():
-            bend = factor.congruence(2 / size * w * np.sum(r**2, axis=1) / keep)  # A E A = H'(W E W)H
-            pull = (copies / (w * keep))[:, None] * r
+            bend = factor.congruence(
+                2 / size * solution.costs * w * np.sum(r**2, axis=1) / keep
+            )  # A E A = H'(WEW)H
+            pull = (count / (w * keep))[:, None] * r
             adjoint = add_symmetric(bend, -2 / size * factor.solve(pull), solution.alpha)  # eq. (3)
             return adjoint, np.array([solution.gram.inner(adjoint)])
 
@@ -121,11 +153,101 @@ class LOO(Criterion):
 
         def adjoint():
             diag = 2 * solution.share * (r**2).sum(1) / keep / size
-            return solution.adjoint(Sensitivity(diag, P=-r / keep[:, None] / size, Q=solution.targets.Y))  # eq. (5)
+            return solution.adjoint(Sensitivity(diag, P=-r / keep[:, None] / size, Q=solution.targets.Y))  # eq. (7)
 
         return PathReading(value, adjoint, solution.along(slope), {"loo_mean": value, "df": solution.df})
 
+    @read.register
+    def _(self, solution: SVMSolution) -> Reading:
+        rows = solution.support
+        if not solution.bias:  # s_i - alpha_i K_ii bounds the margin left out: most points need no refit
+            rows = np.flatnonzero(
+                (solution.alpha > 0) & (solution.s <= solution.alpha * solution.gram.diag())
+            )
+        return _error_rate(refit_margins(solution, rows) <= 0)
 
-def loo_outputs(solution: SmoothSolution):
-    """Outputs :math:`u_i` of the machines that did not see point i; eq. (1)."""
+    @read.register
+    def _(self, solution: SoftmaxSolution) -> Reading:
+        removal = _SoftmaxRemoval(solution)
+        value = float(-solution.v @ np.sum(solution.T * log_softmax(removal.u, axis=1), axis=1))
+        error = float(solution.v @ _misses(solution.T, removal.u) / solution.v.sum())
+        parts = {"loo": value, "loo_mean": value / solution.v.sum(), "loo_error": error}
+        return LazyReading(value, removal.derive, parts)
+
+    @read.register
+    def _(self, solution: SquaredHingeSolution) -> Reading:
+        return _error_rate(span_margins(solution) <= 0)
+
+    @read.register
+    def _(self, solution: SupportSolutions) -> Reading:
+        if len(solution.columns) == 1:
+            return self.read(solution.columns[0])
+        outputs = np.column_stack([loo_outputs(column) for column in solution.columns])
+        value = error_fraction(solution.Y, outputs)
+        return Reading(value, parts={"loo_error": value})
+
+
+def _error_rate(wrong):
+    value = float(np.mean(wrong))
+    return Reading(value, parts={"loo_error": value})
+
+
+@singledispatch
+def loo_outputs(solution):
+    """Outputs of the machines that did not see point i."""
+    raise TypeError(f"no leave-one-out outputs for {type(solution).__name__}.")
+
+
+@loo_outputs.register
+def _(solution: SVMSolution):
+    return solution.y * refit_margins(solution)
+
+
+@loo_outputs.register
+def _(solution: SquaredHingeSolution):
+    return solution.y * span_margins(solution)
+
+
+@loo_outputs.register
+def _(solution: LSSVMSolution):
+    return solution.loo_outputs
+
+
+@loo_outputs.register
+def _(solution: SmoothSolution):
+    """:math:`u_i` of eq. (1)."""
     return solution.z - solution.share * solution.a * solution.V / solution.keep
+
+
+@loo_outputs.register
+def _(solution: SoftmaxSolution):
+    """Outputs (n, k); eq. (4)."""
+    return _SoftmaxRemoval(solution).u
+
+
+class _SoftmaxRemoval:
+    """One Newton step without each point of a softmax machine; eq. (4)."""
+
+    def __init__(self, solution):
+        self.solution, space, state = solution, solution.space, solution.state
+        self.a = solution.share[:, None] * state.a
+        VW = np.matmul(solution.V, solution.share[:, None, None] * state.W)
+        self.N = np.linalg.inv(np.eye(VW.shape[1]) - VW)
+        self.T = np.matmul(self.N, solution.V)
+        self.Ta = np.einsum("nab,nb->na", self.T, self.a)
+        self.u = solution.z - self.Ta @ space.Q.T
+
+    def derive(self):
+        """Return adjoint and slope; eq. (5)."""
+        s = self.solution
+        g = s.v[:, None] * (softmax(self.u, axis=1) - s.T) @ s.space.Q
+        Ng, Na = (np.einsum("nba,nb->na", self.N, x) for x in (g, self.a))
+        Tg = np.einsum("nab,nb->na", self.T, g)
+        E = -(Ng[:, :, None] * Na[:, None, :] + Na[:, :, None] * Ng[:, None, :]) / 2
+        moved = (Tg[:, :, None] * self.Ta[:, None, :] + self.Ta[:, :, None] * Tg[:, None, :]) / 2
+        return differentiate_blocks(s, Ng - s.share[:, None] * third(s, moved), E)
+
+
+def _misses(T, u):
+    """Tell which points another class reaches; a tie counts."""
+    return np.max(np.where(T == 1, -np.inf, u), axis=1) >= np.sum(T * u, axis=1)

@@ -101,9 +101,9 @@ class SIC(Criterion):
         if self.tunes_kernel:
             return ""
         return (
-            f"sic with norm={self.norm!r} measures each kernel by its own norm, so its values for two kernels cannot "
-            "be compared. Fix the kernel and tune alpha alone, use SIC(norm='fixed', reference=...) with one "
-            "reference for all kernels, or use loo, mallows, abic or evidence."
+            f"with norm={self.norm!r} it measures each kernel by a norm of its own, so that values for two kernels cannot "
+            "be compared (SIC(norm='fixed', reference=...) has one norm for all; loo, mallows, abic and evidence may "
+            "choose kernels)"
         )
 
     def prepared(self, machine, grams, Y):
@@ -145,7 +145,11 @@ class SIC(Criterion):
         if self.norm == "fixed":
             return _remembered(solution, self.reference)
         metric = solution.metric()
-        return norm.stabilised(metric, self.gamma, solution.repeats) if self.norm == "gamma" else norm.pseudo_inverse(metric)
+        return (
+            norm.stabilised(metric, self.gamma, solution.repeats)
+            if self.norm == "gamma"
+            else norm.pseudo_inverse(metric)
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,15 @@
 """Estimators: scikit-learn shells over ``select``."""
 
 from foldless.estimators.logistic import KernelLogisticRegression
+from foldless.estimators.lssvc import KernelLSSVC
+from foldless.estimators.poisson import KernelPoissonRegressor
 from foldless.estimators.ridge import KernelRidgeRegressor
 from foldless.estimators.subset import KernelSubsetRegressor
 
-__all__ = ["KernelLogisticRegression", "KernelRidgeRegressor", "KernelSubsetRegressor"]
+__all__ = [
+    "KernelLSSVC",
+    "KernelLogisticRegression",
+    "KernelPoissonRegressor",
+    "KernelRidgeRegressor",
+    "KernelSubsetRegressor",
+]

@@ -24,7 +24,16 @@ from scipy.linalg import blas, lapack, svd
 
 from foldless.contracts import Matrix, Vector
 from foldless.errors import NotPositiveDefinite
-from foldless.linalg import Complement, centre, cholesky, inverse_lower, mirror, solve_lower, symmetric
+from foldless.linalg import (
+    Complement,
+    Eigenpairs,
+    centre,
+    cholesky,
+    inverse_lower,
+    mirror,
+    solve_lower,
+    symmetric,
+)
 
 LIGHT = 1e-4  # leverage below which eq. (2) loses more than four digits
 INDEFINITE = 1e-8  # eigenvalues below minus this, relative to the largest, are no rounding
@@ -64,6 +73,14 @@ class DenseGram:
     def subset(self, rows):
         """Return the Gram of some rows."""
         return DenseGram(self.K[np.ix_(rows, rows)])
+
+    def block(self, rows, cols):
+        """Return the entries of ``K`` at ``rows`` and ``cols``, as an array."""
+        return self.K[np.ix_(rows, cols)]
+
+    def extremes(self):
+        """Return the smallest and the largest entry."""
+        return float(np.min(self.K)), float(np.max(self.K))
 
     def centred(self):
         """Return ``J K J``."""
@@ -105,6 +122,10 @@ class DenseGram:
         """Return eigenvectors and eigenvalues, decreasing; rounding below zero is cut off."""
         return self._spectrum
 
+    def diagonal(self, d):
+        """Return ``diag(d)`` in the form of an adjoint: an array."""
+        return np.diag(np.asarray(d, float))
+
     def weighted_spectrum(self, v, bias=False):
         r"""Return eigenvectors and eigenvalues of ``D K D``, ``D = diag(sqrt(v))``; remembered for the latest ``v``.
 
@@ -140,7 +161,7 @@ class DenseGram:
             raise NotPositiveDefinite(
                 "the Gram matrix", nu[int(bias)], "Use a positive semi-definite kernel."
             )
-        return V[:, int(bias) :][:, ::-1], np.maximum(nu[int(bias) :][::-1], 0)
+        return Eigenpairs(V[:, int(bias) :][:, ::-1], np.maximum(nu[int(bias) :][::-1], 0))
 
     def inner(self, adjoint):
         """Return ``<adjoint, K>``: the derivative in the logarithm of a common factor of ``K``."""
@@ -283,6 +304,11 @@ class DenseFactor:
             V[:, light] = V[light].T
         V.flat[:: len(V) + 1] = self.covariance_diag()
         return V
+
+    def root(self):
+        """Return a root of ``V``: an array (n, n) whose square it is."""
+        mu, U = np.linalg.eigh(self.V)
+        return U * np.sqrt(np.maximum(mu, 0))
 
     @cached_property
     def _resolvent(self):

@@ -24,7 +24,17 @@ import numpy as np
 from scipy.linalg import blas
 
 from foldless.contracts import Matrix, Vector
-from foldless.linalg import Complement, Operator, cholesky, inverse_lower, solve_lower, symmetric_operator
+from foldless.linalg import (
+    Complement,
+    Eigenpairs,
+    Operator,
+    cholesky,
+    inverse_lower,
+    solve_lower,
+    symmetric_operator,
+)
+
+STRIP = 1000  # rows of K formed at a time where every entry must be seen
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +74,18 @@ class LowRankGram:
         """Return the Gram of some rows, in the same feature space."""
         return LowRankGram(self.F[rows])
 
+    def block(self, rows, cols):
+        """Return the entries of ``K`` at ``rows`` and ``cols``, as an array."""
+        return self.F[rows] @ self.F[cols].T
+
+    def extremes(self):
+        """Return the smallest and the largest entry; no more than a strip of ``K`` is formed at a time."""
+        low, high = np.inf, -np.inf
+        for i in range(0, self.n, STRIP):
+            K = self.F[i : i + STRIP] @ self.F.T
+            low, high = min(low, np.min(K)), max(high, np.max(K))
+        return float(low), float(high)
+
     def centred(self):
         """Return ``J K J``."""
         return self._centred
@@ -96,6 +118,10 @@ class LowRankGram:
         """Return the r leading eigenvectors and eigenvalues; the others are zero."""
         return self._spectrum
 
+    def diagonal(self, d):
+        """Return ``diag(d)`` in the form of an adjoint: an operator."""
+        return symmetric_operator(self.n, lambda M: d * M if M.ndim == 1 else d[:, None] * M)
+
     def weighted_spectrum(self, v, bias=False):
         r"""Return eigenvectors and positive eigenvalues of ``D K D``, ``D = diag(sqrt(v))``; the others are zero.
 
@@ -125,7 +151,7 @@ class LowRankGram:
             F -= np.multiply.outer(u, u @ F)
         V, sigma, _ = np.linalg.svd(F, full_matrices=False)
         kept = sigma > self.n * np.finfo(float).eps * np.max(sigma, initial=0)  # a null vector may lean on u
-        return V[:, kept], sigma[kept] ** 2
+        return Eigenpairs(V[:, kept], sigma[kept] ** 2)
 
     def inner(self, adjoint):
         """Return ``<adjoint, K>``: the derivative in the logarithm of a common factor of ``K``."""
@@ -194,6 +220,10 @@ class LowRankFactor:
     def trace_inverse(self):
         """Return the trace of ``A``."""
         return float(self.w @ self.inverse_diag())
+
+    def root(self):
+        """Return a root of ``V``: an array (n, r) with ``root @ root.T = V``."""
+        return self.X.T
 
     def _middle(self, e):
         """``M`` of eq. (2), remembered for the last ``e``."""

@@ -16,8 +16,8 @@ from functools import cached_property
 
 import numpy as np
 
-from foldless.contracts import Matrix, Vector
-from foldless.linalg import symmetric_operator
+from foldless.contracts import Vector
+from foldless.linalg import Eigenpairs, symmetric_operator
 
 
 def _rows(x, M):
@@ -30,18 +30,27 @@ class SpectralFactor:
 
     Parameters
     ----------
-    Q, nu : arrays of shape (n, r) and (r,)
+    pairs : Eigenpairs
         What ``gram.weighted_spectrum(v, bias)`` returned.
     v : array of shape (n,)
     lam : float
     bias : bool
     """
 
-    Q: Matrix
-    nu: Vector
+    pairs: Eigenpairs
     v: Vector
     lam: float
     bias: bool
+
+    @property
+    def Q(self):
+        """Eigenvectors (n, r)."""
+        return self.pairs.Q
+
+    @property
+    def nu(self):
+        """Eigenvalues (r,)."""
+        return self.pairs.nu
 
     @property
     def w(self):
@@ -91,7 +100,7 @@ class SpectralFactor:
     @cached_property
     def _inverse_diag(self):
         if self._complete:
-            return self.Q**2 @ (self.lam / (self.nu + self.lam))
+            return self.pairs.squares @ (self.lam / (self.nu + self.lam))
         return 1 - self.w * self.covariance_diag()
 
     def inverse_diag(self):
@@ -100,7 +109,7 @@ class SpectralFactor:
 
     @cached_property
     def _covariance_diag(self):
-        h = self.Q**2 @ (self.nu / (self.nu + self.lam))
+        h = self.pairs.squares @ (self.nu / (self.nu + self.lam))
         return (h + self._u**2 if self.bias else h) / self.w
 
     def covariance_diag(self):

@@ -4,6 +4,7 @@ from foldless.kernels import algebra, stationary  # noqa: F401  (they register t
 from foldless.kernels.laplacian import Laplacian
 from foldless.kernels.precomputed import Precomputed
 from foldless.kernels.products import Dirichlet, Sinc, TrigonometricPolynomial
+from foldless.kernels.sigmoid import Sigmoid
 from foldless.verbs import Pairs, gram, pullback
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "Laplacian",
     "Pairs",
     "Precomputed",
+    "Sigmoid",
     "Sinc",
     "TrigonometricPolynomial",
     "gram",

@@ -17,13 +17,18 @@ from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 from foldless.verbs import gram_of, pullback_of
 
+VANISHED = (
+    -600.0
+)  # exponents are cut off here (1e-261): smaller numbers are denormal, and slow the processor down
 
-def _rbf(D):
-    return np.exp(-D / 2)
+
+def _rbf(D, scale=1.0):
+    E = np.multiply(D, -0.5 * scale)
+    return np.exp(np.maximum(E, VANISHED, out=E), out=E)
 
 
 def _rbf_decay(D):
-    return np.exp(-D / 2)
+    return _rbf(D)
 
 
 def _matern12(D):
@@ -81,8 +86,12 @@ def _key(length_scale, nu):
 
 
 def _profile_gram(pairs, length_scale, nu):
-    f, _ = PROFILES[nu]
-    return pairs.latest("stationary", _key(length_scale, nu), lambda: f(pairs.squared_over(length_scale)))
+    def compute():
+        if nu == np.inf and np.ndim(length_scale) == 0:  # one array less than the general way
+            return _rbf(pairs.squared, 1 / float(length_scale) ** 2)
+        return PROFILES[nu][0](pairs.squared_over(length_scale))
+
+    return pairs.latest("stationary", _key(length_scale, nu), compute)
 
 
 def _profile_pullback(kernel, pairs, adjoint, nu):

@@ -3,12 +3,22 @@
 from foldless.machines.lssvm import LSSVM, LSSVMSolution
 from foldless.machines.ridge import Ridge, RidgeSolution
 from foldless.machines.smooth import SmoothMachine, SmoothSolution, SmoothSolutions
+from foldless.machines.softmax import SoftmaxMachine, SoftmaxSolution
 from foldless.machines.subset import Forward, Subset, SubsetSolution, forward
+from foldless.machines.svm import (
+    HingeSVM,
+    SquaredHingeSolution,
+    SquaredHingeSVM,
+    SupportSolutions,
+    SVMSolution,
+    path,
+)
 from foldless.machines.untrained import Untrained, UntrainedSolution
 from foldless.smoother import LinearSolution
 
 __all__ = [
     "Forward",
+    "HingeSVM",
     "LSSVM",
     "LSSVMSolution",
     "LinearSolution",
@@ -19,7 +29,14 @@ __all__ = [
     "SmoothSolutions",
     "Subset",
     "SubsetSolution",
+    "forward",
+    "SoftmaxMachine",
+    "SoftmaxSolution",
+    "SquaredHingeSolution",
+    "SquaredHingeSVM",
+    "SupportSolutions",
+    "SVMSolution",
     "Untrained",
     "UntrainedSolution",
-    "forward",
+    "path",
 ]

@@ -49,6 +49,8 @@ class LSSVM:
         Positive sample weights; by default all 1. ``"balanced"`` gives the classes equal total weight.
     copies : array of shape (n,), optional
         How many samples each row stands for, already part of ``weights``: leaving one out leaves the others in.
+    costs : array of shape (n,), optional
+        What the errors on the points cost when they are left out; by default all 1.
     route : {"cholesky", "spectrum"}
         How to factor. One Cholesky factorisation serves one C; one eigendecomposition, remembered by the Gram, serves
         them all (see :meth:`path`).
@@ -59,6 +61,7 @@ class LSSVM:
     weights: Vector | str | None = None
     route: str = "cholesky"
     copies: Vector | None = None
+    costs: Vector | None = None
     sign: ClassVar[float] = 1.0
 
     def __post_init__(self):
@@ -116,7 +119,7 @@ class LSSVM:
 
     def _factor(self, gram, v):
         if self.route == "spectrum":
-            return SpectralFactor(*gram.weighted_spectrum(v, self.bias), v, 1 / self.C, self.bias)
+            return SpectralFactor(gram.weighted_spectrum(v, self.bias), v, 1 / self.C, self.bias)
         return gram.factor(v * self.C, self.bias)
 
 
@@ -156,6 +159,11 @@ class LSSVMSolution:
     def copies(self):
         """How many samples each row stands for (n,)."""
         return np.ones(self.gram.n) if self.machine.copies is None else self.machine.copies
+
+    @property
+    def costs(self):
+        """What an error on each left-out sample costs (n,)."""
+        return np.ones(self.gram.n) if self.machine.costs is None else self.machine.costs
 
     @property
     def precision(self):
