@@ -172,9 +172,12 @@ def kernel_basis(gram, bias, weights):
     if key not in gram.memo:
         free = intercept(gram.n, bias, weights)
         root = None if weights is None else np.sqrt(weights)
-        plain = weights is None and not bias
         v = np.ones(gram.n) if weights is None else weights
-        Q, s = gram.spectrum() if plain else gram.weighted_spectrum(v, bias)
+        if weights is None and not bias:
+            Q, s = gram.spectrum()
+        else:
+            pairs = gram.weighted_spectrum(v, bias)
+            Q, s = pairs.Q, pairs.nu
         gram.memo[key] = (Basis(Q, s, free, Q.shape[1] + free.shape[1] >= gram.n, root), weights)
     return gram.memo[key][0]
 

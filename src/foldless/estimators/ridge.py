@@ -84,7 +84,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, RegressorShell):
     >>> 0.97 < model.score(X, y) < 0.99
     True
     >>> mean, sd = model.predict([[3.0]], return_std=True)
-    >>> abs(mean[0] - 5 - np.sin(3.0)) < 3 * sd[0] < 0.2
+    >>> bool(abs(mean[0] - 5 - np.sin(3.0)) < 3 * sd[0] < 0.2)
     True
     """
 
