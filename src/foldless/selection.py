@@ -536,7 +536,7 @@ class Plan:
         """The search as it is, rough on the first landmarks, polishing after them."""
         if before is not None:
             return self.search.polish
-        return self.search if isinstance(problem.representation, Dense) else self.search.rough
+        return self.search.rough if isinstance(problem.representation, Nystrom) else self.search
 
     def join(self, before, after):
         """Return the outcome of both; the best and the optima are those of the finer representation."""

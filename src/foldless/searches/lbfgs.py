@@ -14,6 +14,9 @@ from foldless.walk import Search, best_starts
 CLIFF = 1e3  # an undefined point looks this much worse than the best, in units of its size
 
 
+FLOOR = 1e-3  # values below this part of the first one are as good as zero
+
+
 @dataclass(frozen=True)
 class LBFGS(Search):
     """Limited-memory quasi-Newton descent inside a box.
@@ -56,34 +59,40 @@ class LBFGS(Search):
         if first.gradient is None:
             return descend_by_simplex(walk, first, self.tolerance)
 
-        unit, value = _unit(first), abs(first.value)
-
-        def cost(x):  # in a box L-BFGS-B begins with minus the gradient: let a small one be the stride
+        def cost(x):  # L-BFGS-B begins with a step of length one: let that be the stride
             step = first if np.array_equal(x, begin) else walk.look(x * self.stride, "descent")
-            value, gradient = _finite(walk, step, unit)
+            value, gradient = _finite(walk, step)
             return value / unit, gradient * self.stride / unit
 
+        unit = max(abs(first.value), np.max(np.abs(first.gradient))) or 1.0
+        settled = _Settled(first.value / unit, self.tolerance)
         begin = first.theta / self.stride
         bounds = np.column_stack([walk.box.low, walk.box.high]) / self.stride
-        ftol = self.tolerance * min(
-            1.0, value / unit
-        )  # relative to the criterion, which L-BFGS-B forgets below one
-        options = {"ftol": ftol, "gtol": 0.0, "maxls": 12}
-        end = minimize(cost, begin, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+        options = {"ftol": 0.0, "gtol": 0.0, "maxls": 12}
+        end = minimize(
+            cost, begin, jac=True, method="L-BFGS-B", bounds=bounds, options=options, callback=settled
+        )
         walk.settle(end.x * self.stride)
-        return Stop.CONVERGED if end.success else Stop.STALLED
+        return Stop.CONVERGED if end.success or settled.reached else Stop.STALLED
 
 
-def _unit(first):
-    """Return the unit of a descent: the size of the first gradient where it is below one (a mean square)."""
-    if not (np.isfinite(first.value) and np.all(np.isfinite(first.gradient))):
-        return 1.0
-    unit = min(1.0, max(float(np.linalg.norm(first.gradient)), 1e-3 * abs(first.value)))
-    return unit if unit > 0 else 1.0
+class _Settled:
+    """Ends a descent whose gain is small against the value: L-BFGS-B itself would call all below 1e-5 alike."""
+
+    def __init__(self, first, tolerance):
+        self.last, self.least, self.tolerance = first, FLOOR * abs(first), tolerance
+        self.reached = False
+
+    def __call__(self, intermediate_result):
+        value = intermediate_result.fun
+        self.reached = self.last - value <= self.tolerance * max(abs(value), self.least)
+        self.last = value
+        if self.reached:
+            raise StopIteration
 
 
-def _finite(walk, look, unit):
+def _finite(walk, look):
     if np.isfinite(look.value) and look.gradient is not None and np.all(np.isfinite(look.gradient)):
         return look.value, look.gradient
     best = walk.best.value
-    return best + CLIFF * max(unit, abs(best)), np.zeros(walk.box.size)
+    return best + CLIFF * max(1.0, abs(best)), np.zeros(walk.box.size)
