@@ -7,7 +7,9 @@ from foldless.estimators import (
     KernelLogisticRegression,
     KernelLSSVC,
     KernelPoissonRegressor,
+    KernelRidgeRegressor,
     KernelSearch,
+    KernelSubsetRegressor,
 )
 from foldless.mixture import combine_kernels
 
@@ -17,7 +19,9 @@ __all__ = [
     "KernelLSSVC",
     "KernelLogisticRegression",
     "KernelPoissonRegressor",
+    "KernelRidgeRegressor",
     "KernelSearch",
+    "KernelSubsetRegressor",
     "combine_kernels",
     "compare",
     "criteria",

@@ -51,6 +51,7 @@ NEGLIGIBLE = 0.03  # e / n of eq. (1) below which more landmarks change nothing 
 MEMORY = 1.5e8  # numbers in a low-rank factor
 WORK, LAST_WORK = 5e9, 3e10  # n m^2 of one look, and of the last fit
 REGULARISATION = (1e-5, 1e7)  # of C times the mean diagonal of K
+PREPARE = 800  # rows up to which a criterion prepares itself on the whole matrix
 PATH = 15  # regularisation values looked at on one Gram before the descent: there may be several minima
 CUT_SHORT = (Stop.BUDGET, Stop.TIME, Stop.INTERRUPTED)
 WIDTHS, STRENGTHS = (
@@ -178,6 +179,8 @@ def select(
     several = len(kernels) > 1
     criterion = as_criterion(criterion)
     criterion.check_choice(kernels)
+    seed = _seed(random_state)
+    criterion = criterion.prepared(machine, looks(kernels, X, seed), Y)
     retune = tune_machine and criterion.blind
     if time_budget is not None:
         time_budget *= _at_a_time(n_jobs, len(kernels)) / len(kernels)
@@ -191,7 +194,7 @@ def select(
         regularisation=regularisation,
         gram=gram,
         n_components=n_components,
-        seed=_seed(random_state),
+        seed=seed,
         max_evaluations=_share(max_evaluations, len(kernels)),
         time_budget=time_budget,
         n_jobs=None if several else n_jobs,
@@ -295,6 +298,18 @@ class Held:
     def gram(self, kernel):
         """Return the Gram."""
         return self.held
+
+
+def looks(kernels, X, seed):
+    """Yield Grams around the kernels as given, for what a criterion estimates once before the search."""
+    few, rng = X.shape[0] <= PREPARE, np.random.default_rng(seed)
+    for kernel in kernels:
+        plain = few or has_noise(kernel) or is_precomputed(kernel)
+        representation = Dense(X) if plain else Nystrom(X, spread_landmarks(X, PREPARE // 2, rng))
+        low, high = kernel.bounds.reshape(-1, 2).T
+        for width in WIDTHS if len(kernel.theta) else (0.0,):
+            theta = np.clip(kernel.theta + width, low, high)
+            yield representation.gram(kernel.clone_with_theta(theta) if len(theta) else kernel)
 
 
 def _share(budget, n):
@@ -541,7 +556,7 @@ class Plan:
 
     def tell_edge(self, outcome, box):
         """Warn where a criterion that must not be minimised over everything ends at a bound of the regularisation."""
-        if self.criterion.tunes_kernel or not self.tune_machine:
+        if not (self.criterion.runs_away and self.tune_machine):
             return
         last, low, high = outcome.best.theta[-1], box.low[-1], box.high[-1]
         if min(last - low, high - last) < 1e-3 * (high - low):
