@@ -9,15 +9,13 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "foldless"
 
 BELOW_GRAMS = {"contracts", "errors", "linalg", "verbs", "kernels"}
-BELOW_MACHINES = BELOW_GRAMS | {"labels", "losses", "grams"}
+BELOW_MACHINES = BELOW_GRAMS | {"labels", "losses", "grams", "boxqp"}
 BELOW_CRITERIA = BELOW_MACHINES | {"machines", "inference", "criterion", "folds"}
+WALKING = {"jobs", "starts", "lattice", "simplex"}
 BELOW_SELECTION = (
-    BELOW_CRITERIA
-    | {"criteria", "named", "representation", "walk", "searches", "objective"}
-    | {"jobs", "starts", "lattice", "simplex"}
+    BELOW_CRITERIA | WALKING | {"criteria", "named", "representation", "walk", "searches", "objective"}
 )
 BELOW_ESTIMATORS = BELOW_SELECTION | {"calibration", "selection", "progress", "datasets"}
-WALKING = {"jobs", "starts", "lattice", "simplex"}
 FILES = {"sheet", "formats", "encoding"}
 
 MAY_IMPORT = {
@@ -39,6 +37,7 @@ MAY_IMPORT = {
     "named": BELOW_GRAMS,
     "grams": BELOW_GRAMS,
     "representation": BELOW_GRAMS | {"grams"},
+    "boxqp": BELOW_GRAMS | {"grams"},
     "machines": BELOW_MACHINES,
     "inference": BELOW_MACHINES | {"machines"},
     "criteria": BELOW_CRITERIA,

@@ -75,6 +75,7 @@ class Checkpoint:
 
 def _row(step):
     gradient = None if step.gradient is None else list(step.gradient)
+    sampled = {} if step.error is None else {"error": list(step.error)}
     return {
         "theta": list(step.theta),
         "value": step.value,
@@ -82,13 +83,15 @@ def _row(step):
         "why": step.why,
         "gradient": gradient,
         "note": step.note,
+        **sampled,
     }
 
 
 def _step(row):
     gradient = None if row["gradient"] is None else np.array(row["gradient"], dtype=float)
     theta = np.array(row["theta"], dtype=float)
-    return Step(theta, float(row["value"]), float(row["seconds"]), row["why"], gradient, row["note"])
+    error = np.array(row["error"], dtype=float) if "error" in row else None
+    return Step(theta, float(row["value"]), float(row["seconds"]), row["why"], gradient, row["note"], error)
 
 
 def _rows(file):

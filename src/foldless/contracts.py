@@ -60,6 +60,9 @@ class Factor(Protocol):
     def trace_inverse(self) -> float:
         r"""Return the trace of :math:`A = (K + W^{-1})^{-1}`."""
 
+    def root(self) -> Matrix:
+        """Return an array with ``root @ root.T = V``."""
+
     def sandwich(self, e: Vector) -> Vector:
         """Return the diagonal of ``V diag(e) V``."""
 
@@ -99,6 +102,12 @@ class Gram(Protocol):
     def subset(self, rows: NDArray[np.intp]) -> Gram:
         """Return the Gram of some rows (for a refit without the others)."""
 
+    def block(self, rows: NDArray[np.intp], cols: NDArray[np.intp]) -> Matrix:
+        """Return some entries as an array."""
+
+    def extremes(self) -> tuple[float, float]:
+        """Return the smallest and the largest entry."""
+
     def centred(self) -> Gram:
         """Return ``J K J`` with ``J = I - 11'/n``: what a machine with a free bias sees."""
 
@@ -107,6 +116,9 @@ class Gram(Protocol):
 
     def factor(self, w: Vector) -> Factor:
         """Return the factor of ``I + S K S``, ``S = diag(sqrt(w))``, for weights ``w >= 0``."""
+
+    def diagonal(self, d: Vector) -> Any:
+        """Return ``diag(d)`` as an adjoint is given: an array, or an operator."""
 
     def spectrum(self) -> tuple[Matrix, Vector]:
         """Return ``U`` (n, r) with orthonormal columns and ``mu`` (r,) decreasing, ``K = U diag(mu) U'``."""
@@ -193,6 +205,7 @@ class Reading:
     adjoint: Any = None  # dvalue/dK, symmetric, total: through the solution
     slope: Vector | None = None  # dvalue/dtheta of the machine
     parts: Mapping[str, float] = field(default_factory=dict)  # named quantities read on the way
+    batches: tuple[tuple[Any, Vector], ...] = ()  # (adjoint, slope) of independent batches of a sampled derivative
 
 
 class LazyReading:
@@ -235,6 +248,12 @@ class Evaluation:
     note: str = ""
     carry: Any = None  # handed back at the next look: the warm start
     parts: Mapping[str, float] = field(default_factory=dict)
+    doubt: Callable[[], Vector] | None = None  # standard errors of a sampled gradient
+
+    @cached_property
+    def error(self) -> Vector | None:
+        """Standard errors of the gradient, or ``None`` where it is exact."""
+        return None if self.doubt is None else self.doubt()
 
     @cached_property
     def gradient(self) -> Vector | None:
@@ -273,6 +292,7 @@ class Step:
     why: str
     gradient: Vector | None = None
     note: str = ""
+    error: Vector | None = None  # standard errors of a sampled gradient
 
 
 class Stop(Enum):
@@ -284,6 +304,7 @@ class Stop(Enum):
     BUDGET = "The evaluation budget was spent; the best step so far was kept."
     TIME = "The time budget was spent; the best step so far was kept."
     INTERRUPTED = "The search was interrupted; the best step so far was kept."
+    NOISE = "No component of the gradient stands out from its noise."
     NOTHING = "Nothing was left to tune."
 
 

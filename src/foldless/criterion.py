@@ -43,6 +43,10 @@ class Criterion:
         """Read one solution."""
         raise self.unreadable(solution)
 
+    def penalty(self, kernel):
+        """Return a cost of the kernel's parameters themselves, and its gradient in ``kernel.theta``: none here."""
+        return 0.0, np.zeros(len(kernel.theta))
+
     def caution(self, solution) -> str:
         """Return what to warn about when the kernel behind ``solution`` was chosen by this criterion, or ''."""
         return ""

@@ -29,6 +29,16 @@ class Undefined(FoldlessError, ArithmeticError):
     """A criterion or a fit does not exist at this point; a search steps over it."""
 
 
+class UnsuitableBias(FoldlessError, ValueError):
+    """A criterion was asked to read a machine whose kind of bias it has no formula for."""
+
+    def __init__(self, criterion: str, why: str):
+        super().__init__(
+            f"{criterion} needs bias='kernel' (an offset in the kernel), got a free bias: {why}. "
+            "Change the bias or choose another criterion."
+        )
+
+
 class UnknownName(FoldlessError, ValueError):
     """A name that is not in the table it was looked up in."""
 

@@ -191,3 +191,18 @@ class Products:
 def symmetric_operator(n, apply):
     """Return the symmetric operator whose products are ``apply(M)``."""
     return Operator(n, [(1.0, Products(apply))])
+
+
+def embed(G, rows, n):
+    """Return the n x n matrix (array or operator, as G is) that has ``G`` on ``rows`` and zeros elsewhere."""
+    if isinstance(G, np.ndarray):
+        full = np.zeros((n, n))
+        full[np.ix_(rows, rows)] = G
+        return full
+
+    def apply(M):
+        out = np.zeros(M.shape)
+        out[rows] = G @ M[rows]
+        return out
+
+    return symmetric_operator(n, apply)

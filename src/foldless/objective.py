@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from foldless.contracts import Evaluation, Matrix
+from foldless.contracts import Evaluation, Matrix, Reading
 from foldless.errors import NotPositiveDefinite, Undefined
 
 
@@ -58,13 +58,22 @@ class Problem:
             return Evaluation(np.inf, note=str(error))
         if not np.isfinite(reading.value):
             return Evaluation(np.inf, note=f"{self.criterion.name} is {reading.value}")
-        derive = partial(self._gradient, kernel, solution, reading)
-        return Evaluation(reading.value, derive, carry=solution.start, parts=reading.parts)
+        penalty, pull = self.criterion.penalty(kernel)
+        derive = partial(self._gradient, kernel, solution, reading, pull)
+        batches = getattr(reading, "batches", ())
+        doubt = partial(self._error, kernel, solution, batches) if batches else None
+        value = reading.value + penalty
+        return Evaluation(value, derive, carry=solution.start, parts=reading.parts, doubt=doubt)
 
-    def _gradient(self, kernel, solution, reading):
+    def _error(self, kernel, solution, batches):
+        """Standard error of the mean gradient over independent batches."""
+        gradients = [self._gradient(kernel, solution, Reading(0.0, *batch)) for batch in batches]
+        return np.std(gradients, axis=0, ddof=1) / np.sqrt(len(gradients))
+
+    def _gradient(self, kernel, solution, reading, pull=0.0):
         if reading.adjoint is None or (self.tune_machine and reading.slope is None):
             return None
         gradient = np.zeros(0)
         if len(self.kernel.theta):
-            gradient = self.representation.pullback(kernel, solution.gram, reading.adjoint)
+            gradient = self.representation.pullback(kernel, solution.gram, reading.adjoint) + pull
         return np.r_[gradient, reading.slope] if self.tune_machine else gradient

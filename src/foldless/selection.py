@@ -122,6 +122,7 @@ def select(
     criterion,
     search="lbfgs",
     tune_machine=True,
+    regularisation=None,
     gram="auto",
     n_components=None,
     n_starts=None,
@@ -144,6 +145,8 @@ def select(
     criterion, search : str or object
     tune_machine : bool
         Whether the regularisation is tuned along.
+    regularisation : pair of float, optional
+        Lowest and highest value of it (of C, or alpha); by default a wide range in units of the kernel's diagonal.
     gram : {"auto", "dense", "lowrank", "nystrom"}
     n_components : int, optional
         Landmarks of a low-rank Gram.
@@ -169,7 +172,11 @@ def select(
     if not len(candidates):
         raise ValueError("kernel must name at least one candidate, got an empty list.")
     kernels = [as_kernel(candidate, X) for candidate in candidates]
-    several, criterion = len(kernels) > 1, as_criterion(criterion)
+    several = len(kernels) > 1
+    criterion = as_criterion(criterion)
+    retune = tune_machine and criterion.blind
+    if time_budget is not None:
+        time_budget *= _at_a_time(n_jobs, len(kernels)) / len(kernels)
     plan = Plan(
         X=X,
         Y=Y,
@@ -177,20 +184,19 @@ def select(
         criterion=criterion,
         search=as_search(search, n_starts),
         tune_machine=tune_machine and not criterion.blind,
+        regularisation=regularisation,
         gram=gram,
         n_components=n_components,
         seed=_seed(random_state),
         max_evaluations=_share(max_evaluations, len(kernels)),
-        time_budget=None
-        if time_budget is None
-        else time_budget * _at_a_time(n_jobs, len(kernels)) / len(kernels),
+        time_budget=time_budget,
         n_jobs=None if several else n_jobs,
         watch=watch,
         checkpoint=checkpoint,
     )
     best = _lowest(_try_all(plan, kernels, n_jobs), kernels)
     advise(criterion, best.solution)
-    return retuned(best, plan) if tune_machine and criterion.blind else best
+    return retuned(best, plan) if retune else best
 
 
 def _try_all(plan, kernels, n_jobs):
@@ -235,14 +241,6 @@ def _lowest(found, kernels):
     return replace(min(chosen, key=lambda selection: selection.reading.value), trials=trials)
 
 
-def _share(budget, n):
-    return None if budget is None else max(1, budget // n)
-
-
-def _at_a_time(n_jobs, n):
-    return 1 if n_jobs is None else min(n, effective_n_jobs(n_jobs))
-
-
 def advise(criterion, solution):
     """Warn if what ``criterion`` chose is one of its known traps."""
     message = criterion.caution(solution)
@@ -250,37 +248,39 @@ def advise(criterion, solution):
         warnings.warn(CriterionWarning(message), stacklevel=3)
 
 
+def regularise(machine, gram, Y, **options):
+    """Choose the machine's regularisation on one Gram by leave-one-out; return the machine and the outcome.
+
+    Criteria of kernel and targets alone do not change with the scale of the kernel, so they say nothing about C.
+    ``options`` are fields of :class:`Plan`.
+    """
+    by, nothing = criteria.LOO(), ConstantKernel(1.0, "fixed")
+    machine = getattr(machine, "along", machine)
+    plan = Plan(X=None, Y=Y, machine=machine, criterion=by, search=as_search("lbfgs"), **options)
+    problem = Problem(nothing, machine, by, Held(gram), Y)
+    scale = float(np.mean(gram.diag()))
+    box = plan.box(nothing, scale)
+    starts = list(np.linspace(box.low, box.high, PATH))
+    outcome = plan.walk(problem, scale, starts, None, plan.deadline(), 0)
+    return problem.at(outcome.best.theta)[1], outcome
+
+
 def retuned(selection, plan):
     """Return the selection with the regularisation chosen by leave-one-out: its own criterion is blind to it."""
+    options = {name: getattr(plan, name) for name in ("time_budget", "watch", "regularisation")}
     try:
-        machine, outcome = regularise(selection.machine, selection.solution.gram, plan.Y, plan.watch)
+        machine, outcome = regularise(selection.machine, selection.solution.gram, plan.Y, **options)
     except UnreadableSolution:
-        name = selection.criterion.name
-        message = f"{name} says nothing about the regularisation; it was left as it is. Fix it."
+        message = (
+            f"{selection.criterion.name} says nothing about the regularisation; it was left as it is. Fix it."
+        )
         warnings.warn(CriterionWarning(message), stacklevel=3)
         return selection
     solution = machine.solve(selection.solution.gram, plan.Y)
     whole = replace(selection.outcome, trace=selection.outcome.trace + outcome.trace)
-    reading = selection.criterion(solution)
-    return replace(selection, machine=machine, solution=solution, reading=reading, outcome=whole)
-
-
-def regularise(machine, gram, Y, watch=None):
-    """Choose the machine's regularisation on one Gram by leave-one-out; return the machine and the outcome.
-
-    Criteria of kernel and targets alone do not change with the scale of the kernel, so they say nothing about C.
-    """
-    machine, scale = getattr(machine, "along", machine), float(np.mean(gram.diag()))
-    problem = Problem(ConstantKernel(1.0, "fixed"), machine, criteria.LOO(), Held(gram), Y)
-    box = Box(*np.sort(_regularisation(machine, scale, np.log(REGULARISATION)))[:, None])
-    starts = _regularisation(machine, scale, np.linspace(*np.log(REGULARISATION), PATH))[:, None]
-    outcome = as_search("lbfgs")(problem, box, list(starts), watch=watch)
-    return problem.at(outcome.best.theta)[1], outcome
-
-
-def _regularisation(machine, scale, strength):
-    """A machine's theta for a given strength of fit: log C, or minus log alpha, in units of ``scale``."""
-    return machine.sign * (np.asarray(strength) - np.log(scale))
+    return replace(
+        selection, machine=machine, solution=solution, reading=selection.criterion(solution), outcome=whole
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,6 +292,14 @@ class Held:
     def gram(self, kernel):
         """Return the Gram."""
         return self.held
+
+
+def _share(budget, n):
+    return None if budget is None else max(1, budget // n)
+
+
+def _at_a_time(n_jobs, n):
+    return 1 if n_jobs is None else min(n, effective_n_jobs(n_jobs))
 
 
 def _seed(random_state):
@@ -387,19 +395,20 @@ class Plan:
     machine: Any
     criterion: Criterion
     search: Search
-    tune_machine: bool
-    gram: str
-    n_components: int | None
-    seed: Any
-    max_evaluations: int | None
-    time_budget: float | None
-    n_jobs: int | None
-    watch: Any
-    checkpoint: Any
+    tune_machine: bool = True
+    regularisation: tuple[float, float] | None = None
+    gram: str = "auto"
+    n_components: int | None = None
+    seed: Any = 0
+    max_evaluations: int | None = None
+    time_budget: float | None = None
+    n_jobs: int | None = None
+    watch: Any = None
+    checkpoint: Any = None
 
     def run(self, kernel, number=0):
         """Search on each representation in turn until the approximation no longer matters, then fit."""
-        deadline = None if self.time_budget is None else time.perf_counter() + self.time_budget
+        deadline = self.deadline()
         scale, chapter = self.scale(kernel), self.chapter(kernel, number)
         outcome, starts, rng = None, self.starts(kernel, scale), np.random.default_rng(self.seed)
         for stage, representation in enumerate(stages(kernel, self.X, self.gram, self.n_components, rng)):
@@ -415,6 +424,10 @@ class Plan:
         if self.ends_finer(gap):
             problem = replace(problem, representation=last_representation(self.X, rng))
         return self.finish(replace(problem, machine=self.machine), outcome, solution)
+
+    def deadline(self):
+        """When to end, by the clock of ``time.perf_counter``; ``None`` is never."""
+        return None if self.time_budget is None else time.perf_counter() + self.time_budget
 
     def ends_finer(self, gap):
         """Whether the last fit is on a finer representation than the search needed."""
@@ -440,8 +453,10 @@ class Plan:
         """Name of this search in a checkpoint file: what it depends on, in short."""
         if self.checkpoint is None:
             return str(number)
-        parts = (self.X, self.Y, kernel, self.machine, self.criterion, self.search, self.tune_machine)
-        return f"{joblib_hash((*parts, self.gram, self.n_components, self.seed))}.{number}"
+        parts = replace(
+            self, max_evaluations=None, time_budget=None, n_jobs=None, watch=None, checkpoint=None
+        )
+        return f"{joblib_hash((kernel, parts))}.{number}"
 
     @property
     def rough(self):
@@ -454,15 +469,18 @@ class Plan:
         return mean if np.isfinite(mean) and mean > 0 else 1.0
 
     def box(self, kernel, scale):
-        """Bounds: the kernel's own, and a wide range of regularisation."""
+        """Bounds: the kernel's own, and those given for the regularisation, or a wide range."""
         bounds = kernel.bounds.reshape(-1, 2)
         if self.tune_machine:
-            bounds = np.vstack([bounds, np.sort(self.regularisation(scale, np.log(REGULARISATION)))])
+            usual = np.sort(self.of_strength(scale, np.log(REGULARISATION)))
+            bounds = np.vstack(
+                [bounds, usual if self.regularisation is None else np.log(self.regularisation)]
+            )
         return Box(bounds[:, 0], bounds[:, 1])
 
-    def regularisation(self, scale, strength):
-        """The machine's theta for a given strength of fit."""
-        return _regularisation(self.machine, scale, strength)
+    def of_strength(self, scale, strength):
+        """The machine's theta for a given strength of fit (log C, or minus log alpha, in units of ``scale``)."""
+        return self.machine.sign * (np.asarray(strength) - np.log(scale))
 
     def starts(self, kernel, scale):
         """A coarse look at widths and regularisation around the kernel as given; more if more descents are asked."""
@@ -474,9 +492,7 @@ class Plan:
     def coarse(self, kernel, scale):
         """Widths and regularisation around the kernel as given."""
         widths = [kernel.theta + width for width in (WIDTHS if len(kernel.theta) else (0.0,))]
-        strengths = (
-            self.regularisation(scale, STRENGTHS).reshape(-1, 1) if self.tune_machine else [np.zeros(0)]
-        )
+        strengths = self.of_strength(scale, STRENGTHS).reshape(-1, 1) if self.tune_machine else [np.zeros(0)]
         return [np.r_[width, strength] for width in widths for strength in strengths]
 
     def walk(self, problem, scale, starts, before, deadline, chapter):

@@ -112,11 +112,12 @@ class Walk:
         begun = time.perf_counter()
         evaluation = self.evaluate(theta, self._carry)
         slope = gradient(evaluation)
+        error = None if slope is None else evaluation.error
         if evaluation.carry is not None:
             self._carry = evaluation.carry
         seconds = time.perf_counter() - begun
         value = np.inf if np.isnan(evaluation.value) else float(evaluation.value)
-        step = Step(theta, value, seconds, why, slope, evaluation.note)
+        step = Step(theta, value, seconds, why, slope, evaluation.note, error)
         if self._checkpoint is not None:
             self._checkpoint.write(step)
         return step

@@ -2,12 +2,16 @@
 
 from foldless.criteria.abic import ABIC
 from foldless.criteria.alignment import Alignment, CenteredAlignment
+from foldless.criteria.cv import CV
 from foldless.criteria.effective import AICd, EffectiveParameters
 from foldless.criteria.eigenvalue_ratio import EigenvalueRatio
 from foldless.criteria.evidence import Evidence
+from foldless.criteria.evidence_ep import EvidenceEP, ep_posterior
+from foldless.criteria.evidence_hmc import EvidenceHMC
 from foldless.criteria.fsm import FSM
 from foldless.criteria.gacv import GACV
 from foldless.criteria.gcv import GCV
+from foldless.criteria.hyper_prior import HyperPrior
 from foldless.criteria.jaakkola_haussler import JaakkolaHaussler
 from foldless.criteria.kfold import KFold
 from foldless.criteria.kric import (
@@ -19,7 +23,10 @@ from foldless.criteria.kric import (
     sollich,
 )
 from foldless.criteria.loo import LOO, loo_outputs
+from foldless.criteria.radius_margin import RadiusMargin
+from foldless.criteria.span import SmoothedSpan, Span
 from foldless.criteria.spectral import Spectral
+from foldless.criteria.xi_alpha import XiAlpha
 from foldless.criterion import BY_NAME, Criterion
 
 __all__ = [
@@ -29,18 +36,27 @@ __all__ = [
     "BY_NAME",
     "CenteredAlignment",
     "Criterion",
+    "CV",
     "EffectiveParameters",
     "EigenvalueRatio",
     "Evidence",
+    "EvidenceEP",
+    "EvidenceHMC",
     "FSM",
     "GACV",
     "GCV",
+    "HyperPrior",
     "JaakkolaHaussler",
     "KFold",
     "KRIC",
     "KRICSollich",
     "LOO",
+    "RadiusMargin",
+    "SmoothedSpan",
+    "Span",
     "Spectral",
+    "XiAlpha",
+    "ep_posterior",
     "kric_at_outputs",
     "kric_penalty",
     "kric_sollich_at_outputs",

@@ -13,7 +13,8 @@ import numpy as np
 
 from foldless.contracts import Reading
 from foldless.criterion import Criterion
-from foldless.machines import SmoothSolution
+from foldless.errors import UnsuitableBias
+from foldless.machines import SmoothSolution, SquaredHingeSolution, SVMSolution
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,9 @@ class JaakkolaHaussler(Criterion):
 
     bounds the leave-one-out error; a tie counts. With a free bias K is centred and (1) is a rule of thumb without
     proof. Piecewise constant: it has no derivative.
+
+    *Support vector machines without a free bias*: the fraction of points with :math:`\alpha_i > 0` and
+    :math:`s_i \le \alpha_i K_{ii}`; with one the inequality does not hold and the criterion refuses.
     """
 
     name: ClassVar[str] = "jaakkola-haussler"
@@ -42,3 +46,11 @@ class JaakkolaHaussler(Criterion):
         reach = np.abs(solution.alpha) * gram.diag()
         value = float(solution.v @ (solution.y * solution.z <= reach) / solution.v.sum())
         return Reading(value, parts={"bound": value, "proven": float(not solution.machine.bias)})
+
+    @read.register(SVMSolution)
+    @read.register(SquaredHingeSolution)
+    def _(self, solution) -> Reading:
+        if solution.bias:
+            raise UnsuitableBias(self.name, "the inequality behind the bound does not hold with one")
+        value = float(np.mean((solution.alpha > 0) & (solution.s <= solution.alpha * solution.gram.diag())))
+        return Reading(value, parts={"jaakkola_haussler": value})

@@ -17,7 +17,7 @@ from foldless.contracts import LazyReading, Reading
 from foldless.criterion import Criterion
 from foldless.errors import CriterionWarning
 from foldless.inference import Bend, differentiate
-from foldless.machines import SmoothSolution
+from foldless.machines import SmoothSolution, SquaredHingeSolution, SVMSolution
 
 CERTAIN = 0.5  # leverage above which a linearised leave-one-out says little
 WHY_NOT = (
@@ -76,6 +76,13 @@ class KRIC(Criterion):
 
         return LazyReading(value, derive, penalty.parts(solution.loss))
 
+    @read.register(SVMSolution)
+    @read.register(SquaredHingeSolution)
+    def _(self, solution) -> Reading:
+        bias = solution.bias and self.bias_in_penalty
+        C = solution.machine.C
+        return kric_at_outputs(solution.gram, solution.y, solution.theta, C, self.eta, bias)
+
 
 @dataclass(frozen=True)
 class KRICSollich(Criterion):
@@ -133,6 +140,15 @@ class KRICSollich(Criterion):
             return adjoint, slope + 2 * by_C
 
         return LazyReading(2 * (value + penalty.value), derive, penalty.parts(value))
+
+    @read.register(SVMSolution)
+    @read.register(SquaredHingeSolution)
+    def _(self, solution) -> Reading:
+        bias = solution.bias and self.bias_in_penalty
+        C = solution.machine.C
+        return kric_sollich_at_outputs(
+            solution.gram, solution.y, solution.theta, C, self.eta, bias, self.form
+        )
 
 
 @dataclass(frozen=True, eq=False)

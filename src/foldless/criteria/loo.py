@@ -8,7 +8,7 @@ References
 """
 
 from dataclasses import dataclass
-from functools import singledispatchmethod
+from functools import singledispatch, singledispatchmethod
 from typing import ClassVar
 
 import numpy as np
@@ -16,10 +16,16 @@ import numpy as np
 from foldless.contracts import LazyReading, Reading
 from foldless.criterion import Criterion
 from foldless.errors import Undefined
-from foldless.inference import Bend, differentiate
+from foldless.inference import Bend, differentiate, refit_margins, span_margins
 from foldless.labels import are_labels, error_fraction
 from foldless.linalg import add_symmetric
-from foldless.machines import LSSVMSolution, SmoothSolution
+from foldless.machines import (
+    LSSVMSolution,
+    SmoothSolution,
+    SquaredHingeSolution,
+    SupportSolutions,
+    SVMSolution,
+)
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,10 @@ class LOO(Criterion):
         - (\tilde A (r/d)) \alpha' - \alpha (\tilde A (r/d))' \Bigr].  \tag{3}
 
     The fraction of leave-one-out errors is among the parts; it has no derivative.
+
+    *Support vector machines*: the fraction of points misclassified when left out; by refits of the points that may
+    be (hinge), by the span, exact while the active set stays the same (squared hinge). With several columns a point
+    counts as an error when another class has the largest output left out. No derivative.
 
     Parameters
     ----------
@@ -104,7 +114,55 @@ class LOO(Criterion):
             parts["loo_error"] = error_fraction(solution.Y, solution.loo_outputs, copies)
         return LazyReading(value, derive, parts)
 
+    @read.register
+    def _(self, solution: SVMSolution) -> Reading:
+        rows = solution.support
+        if not solution.bias:  # s_i - alpha_i K_ii bounds the margin left out: most points need no refit
+            rows = np.flatnonzero(
+                (solution.alpha > 0) & (solution.s <= solution.alpha * solution.gram.diag())
+            )
+        return _error_rate(refit_margins(solution, rows) <= 0)
 
-def loo_outputs(solution: SmoothSolution):
-    """Outputs :math:`u_i` of the machines that did not see point i; eq. (1)."""
+    @read.register
+    def _(self, solution: SquaredHingeSolution) -> Reading:
+        return _error_rate(span_margins(solution) <= 0)
+
+    @read.register
+    def _(self, solution: SupportSolutions) -> Reading:
+        if len(solution.columns) == 1:
+            return self.read(solution.columns[0])
+        outputs = np.column_stack([loo_outputs(column) for column in solution.columns])
+        value = error_fraction(solution.Y, outputs)
+        return Reading(value, parts={"loo_error": value})
+
+
+def _error_rate(wrong):
+    value = float(np.mean(wrong))
+    return Reading(value, parts={"loo_error": value})
+
+
+@singledispatch
+def loo_outputs(solution):
+    """Outputs of the machines that did not see point i."""
+    raise TypeError(f"no leave-one-out outputs for {type(solution).__name__}.")
+
+
+@loo_outputs.register
+def _(solution: SVMSolution):
+    return solution.y * refit_margins(solution)
+
+
+@loo_outputs.register
+def _(solution: SquaredHingeSolution):
+    return solution.y * span_margins(solution)
+
+
+@loo_outputs.register
+def _(solution: LSSVMSolution):
+    return solution.loo_outputs
+
+
+@loo_outputs.register
+def _(solution: SmoothSolution):
+    """:math:`u_i` of eq. (1)."""
     return solution.z - solution.share * solution.a * solution.V / solution.keep

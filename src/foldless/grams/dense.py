@@ -58,6 +58,14 @@ class DenseGram:
         """Return the Gram of some rows."""
         return DenseGram(self.K[np.ix_(rows, rows)])
 
+    def block(self, rows, cols):
+        """Return the entries of ``K`` at ``rows`` and ``cols``, as an array."""
+        return self.K[np.ix_(rows, cols)]
+
+    def extremes(self):
+        """Return the smallest and the largest entry."""
+        return float(np.min(self.K)), float(np.max(self.K))
+
     def centred(self):
         """Return ``J K J``."""
         return self._centred
@@ -97,6 +105,10 @@ class DenseGram:
     def spectrum(self):
         """Return eigenvectors and eigenvalues, decreasing; rounding below zero is cut off."""
         return self._spectrum
+
+    def diagonal(self, d):
+        """Return ``diag(d)`` in the form of an adjoint: an array."""
+        return np.diag(np.asarray(d, float))
 
     def weighted_spectrum(self, v, bias=False):
         r"""Return eigenvectors and eigenvalues of ``D K D``, ``D = diag(sqrt(v))``; remembered for the latest ``v``.
@@ -268,6 +280,11 @@ class DenseFactor:
             V[:, light] = V[light].T
         V.flat[:: len(V) + 1] = self.covariance_diag()
         return V
+
+    def root(self):
+        """Return a root of ``V``: an array (n, n) whose square it is."""
+        mu, U = np.linalg.eigh(self.V)
+        return U * np.sqrt(np.maximum(mu, 0))
 
     @cached_property
     def _resolvent(self):

@@ -26,6 +26,8 @@ from scipy.linalg import blas
 from foldless.contracts import Matrix, Vector
 from foldless.linalg import Eigenpairs, Operator, cholesky, inverse_lower, solve_lower, symmetric_operator
 
+STRIP = 1000  # rows of K formed at a time where every entry must be seen
+
 
 @dataclass(frozen=True, eq=False)
 class LowRankGram:
@@ -58,6 +60,18 @@ class LowRankGram:
         """Return the Gram of some rows, in the same feature space."""
         return LowRankGram(self.F[rows])
 
+    def block(self, rows, cols):
+        """Return the entries of ``K`` at ``rows`` and ``cols``, as an array."""
+        return self.F[rows] @ self.F[cols].T
+
+    def extremes(self):
+        """Return the smallest and the largest entry; no more than a strip of ``K`` is formed at a time."""
+        low, high = np.inf, -np.inf
+        for i in range(0, self.n, STRIP):
+            K = self.F[i : i + STRIP] @ self.F.T
+            low, high = min(low, np.min(K)), max(high, np.max(K))
+        return float(low), float(high)
+
     def centred(self):
         """Return ``J K J``."""
         return self._centred
@@ -89,6 +103,10 @@ class LowRankGram:
     def spectrum(self):
         """Return the r leading eigenvectors and eigenvalues; the others are zero."""
         return self._spectrum
+
+    def diagonal(self, d):
+        """Return ``diag(d)`` in the form of an adjoint: an operator."""
+        return symmetric_operator(self.n, lambda M: d * M if M.ndim == 1 else d[:, None] * M)
 
     def weighted_spectrum(self, v, bias=False):
         r"""Return eigenvectors and positive eigenvalues of ``D K D``, ``D = diag(sqrt(v))``; the others are zero.
@@ -180,6 +198,10 @@ class LowRankFactor:
     def trace_inverse(self):
         """Return the trace of ``A``."""
         return float(self.w @ self.inverse_diag())
+
+    def root(self):
+        """Return a root of ``V``: an array (n, r) with ``root @ root.T = V``."""
+        return self.X.T
 
     def _middle(self, e):
         """``M`` of eq. (2), remembered for the last ``e``."""

@@ -1,5 +1,44 @@
-"""Posteriors of a machine: Laplace's approximation and its derivatives."""
+"""Posteriors of a machine: Laplace's approximation, expectation propagation, samples; what points left out would say."""
 
+from foldless.inference.diagnostics import effective_draws, rhat
+from foldless.inference.ep import (
+    EPPosterior,
+    HingeSite,
+    SquaredHingeSite,
+    Tilted,
+    class_probability,
+    expectation_propagation,
+)
 from foldless.inference.laplace import Bend, differentiate, laplace_evidence
+from foldless.inference.sampling import (
+    Reference,
+    Target,
+    draws,
+    gold_sollich_draws,
+    slice_round,
+    trajectory,
+)
+from foldless.inference.support import implicit, refit_margins, span_margins
 
-__all__ = ["Bend", "differentiate", "laplace_evidence"]
+__all__ = [
+    "Bend",
+    "differentiate",
+    "EPPosterior",
+    "HingeSite",
+    "SquaredHingeSite",
+    "Tilted",
+    "Reference",
+    "Target",
+    "class_probability",
+    "draws",
+    "effective_draws",
+    "expectation_propagation",
+    "gold_sollich_draws",
+    "implicit",
+    "laplace_evidence",
+    "refit_margins",
+    "rhat",
+    "slice_round",
+    "span_margins",
+    "trajectory",
+]

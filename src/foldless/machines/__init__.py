@@ -2,14 +2,28 @@
 
 from foldless.machines.lssvm import LSSVM, LSSVMSolution
 from foldless.machines.smooth import SmoothMachine, SmoothSolution, SmoothSolutions
+from foldless.machines.svm import (
+    HingeSVM,
+    SquaredHingeSolution,
+    SquaredHingeSVM,
+    SupportSolutions,
+    SVMSolution,
+    path,
+)
 from foldless.machines.untrained import Untrained, UntrainedSolution
 
 __all__ = [
+    "HingeSVM",
     "LSSVM",
     "LSSVMSolution",
     "SmoothMachine",
     "SmoothSolution",
     "SmoothSolutions",
+    "SquaredHingeSolution",
+    "SquaredHingeSVM",
+    "SupportSolutions",
+    "SVMSolution",
     "Untrained",
     "UntrainedSolution",
+    "path",
 ]

@@ -1,0 +1,88 @@
+r"""Honest cross-validation: the machine is refitted without each fold in turn. The baseline, not the promise."""
+
+from dataclasses import dataclass, replace
+from functools import singledispatchmethod
+from typing import ClassVar
+
+import numpy as np
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from foldless.contracts import Reading
+from foldless.criterion import Criterion
+from foldless.labels import are_labels, classes_of, error_fraction
+from foldless.machines import LSSVMSolution, SmoothSolutions, SupportSolutions
+
+
+@dataclass(frozen=True)
+class CV(Criterion):
+    r"""Error of k-fold cross-validation by refits; no derivative.
+
+    *Classification* (targets -1 and 1): the fraction of points misclassified by the machine that did not see their
+    fold; with several columns the class with the largest output counts. The folds are shuffled and stratified.
+    *Regression*: the mean squared error.
+
+    Parameters
+    ----------
+    folds : int
+        Number of folds; fewer if a class has fewer points.
+    seed : int
+        Of the shuffle: the same folds at every point of a search.
+    """
+
+    folds: int = 10
+    seed: int = 0
+    name: ClassVar[str] = "cv"
+
+    def __post_init__(self):
+        if self.folds < 2:
+            raise ValueError(f"folds must be at least 2, got {self.folds!r}.")
+
+    @singledispatchmethod
+    def read(self, solution) -> Reading:
+        """Read one solution."""
+        raise self.unreadable(solution)
+
+    @read.register(SmoothSolutions)
+    @read.register(SupportSolutions)
+    def _(self, solution) -> Reading:
+        Y = np.column_stack([column.y for column in solution.columns])
+        return self.error(solution.columns[0].machine, solution.gram, Y)
+
+    @read.register
+    def _(self, solution: LSSVMSolution) -> Reading:
+        return self.error(solution.machine, solution.gram, solution.Y)
+
+    def error(self, machine, gram, Y):
+        """Return the reading of any machine whose solution has coefficients ``alpha`` (n, k) and biases ``b``."""
+        labels = classes_of(Y) if are_labels(Y) else None
+        outputs = held_out(machine, gram, Y, self.split(labels, gram.n))
+        value = float(np.mean((outputs - Y) ** 2)) if labels is None else error_fraction(Y, outputs)
+        return Reading(value, parts={"cv": value})
+
+    def split(self, labels, n):
+        """Return the rows of each fold."""
+        if labels is None:
+            splitter, k = KFold, min(self.folds, n)
+        else:
+            splitter, k = StratifiedKFold, min(self.folds, np.min(np.unique(labels, return_counts=True)[1]))
+        rows = np.zeros(n) if labels is None else labels
+        return [
+            test
+            for _, test in splitter(max(2, int(k)), shuffle=True, random_state=self.seed).split(rows, rows)
+        ]
+
+
+def held_out(machine, gram, Y, folds):
+    """Return the outputs (n, k) of every point under the machine fitted without its fold."""
+    outputs = np.zeros(Y.shape)
+    for test in folds:
+        train = np.setdiff1d(np.arange(gram.n), test)
+        smaller = machine
+        for name in ("weights", "copies"):
+            if getattr(machine, name, None) is not None:
+                smaller = replace(smaller, **{name: np.asarray(getattr(machine, name))[train]})
+        solution = smaller.solve(gram.subset(train), Y[train])
+        alpha = np.zeros(Y.shape)
+        alpha[train] = np.reshape(solution.alpha, (train.size, -1))
+        outputs[test] = gram.matmul(alpha)[test] + solution.b
+    return outputs

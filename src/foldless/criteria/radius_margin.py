@@ -1,0 +1,87 @@
+r"""The radius-margin bound of the squared-hinge machine.
+
+References
+----------
+.. [1] Gold and Sollich, *Model selection for support vector machine classification*, (9): it needs K + 1/C, the
+   squared hinge, and, with the offset in the kernel, a ball around the origin.
+"""
+
+from dataclasses import dataclass
+from functools import singledispatchmethod
+from typing import ClassVar
+
+import numpy as np
+
+from foldless.boxqp import BoxQP, solve_box
+from foldless.contracts import Reading
+from foldless.criterion import Criterion
+from foldless.linalg import add_symmetric
+from foldless.machines import SquaredHingeSolution
+
+
+@dataclass(frozen=True)
+class RadiusMargin(Criterion):
+    r"""Squared radius over squared margin, an upper bound of the leave-one-out error.
+
+    .. math:: \frac{R^2}{n} \sum_i \alpha_i  \tag{1}
+
+    With :math:`\tilde K = K + 1/C`, :math:`R^2 = \max_i \tilde K_{ii}` about the origin, or that of the smallest ball,
+
+    .. math:: R^2 = \max_\beta\; \beta'\operatorname{diag}(\tilde K) - \beta'\tilde K \beta, \qquad \beta \ge 0, \; 1'\beta = 1.  \tag{2}
+
+    .. math:: n G = -R^2 (y \circ \alpha)(y \circ \alpha)' + (\textstyle\sum\alpha)\, (\operatorname{diag}\beta - \beta\beta'), \qquad
+              g_C = -\sum_i G_{ii} / C_i,  \tag{3}
+
+    without :math:`\beta\beta'` about the origin, where :math:`\beta` marks the largest diagonal entry.
+
+    Parameters
+    ----------
+    ball : {None, "origin", "smallest"}
+        ``None`` takes the one that bounds: the smallest ball with a free bias, else the one about the origin.
+    """
+
+    ball: str | None = None
+    name: ClassVar[str] = "radius-margin"
+
+    def __post_init__(self):
+        if self.ball not in (None, "origin", "smallest"):
+            raise ValueError(f"ball must be None, 'origin' or 'smallest', got {self.ball!r}.")
+
+    @singledispatchmethod
+    def read(self, solution) -> Reading:
+        """Read one solution."""
+        raise self.unreadable(solution)
+
+    @read.register
+    def _(self, solution: SquaredHingeSolution) -> Reading:
+        ball = self.ball or ("smallest" if solution.bias else "origin")
+        radius, weights, inner = _smallest(solution) if ball == "smallest" else _origin(solution)
+        n, total, beta = solution.n, solution.alpha.sum(), solution.beta
+        value = float(radius * total / n)
+        G = add_symmetric(
+            solution.gram.diagonal(total / n * weights), -radius / n * beta[:, None], beta[:, None]
+        )
+        G = add_symmetric(G, -total / n * inner[:, None], inner[:, None])  # eq. (3)
+        diag = (total * (weights - inner**2) - radius * beta**2) / n
+        return Reading(
+            value,
+            G,
+            np.array([-np.sum(diag * solution.ridge)]),
+            {"radius_margin": value, "radius2": float(radius)},
+        )
+
+
+def _origin(solution):
+    k = solution.gram.diag() + solution.ridge
+    weights = np.zeros(solution.n)
+    weights[np.argmax(k)] = 1
+    return np.max(k), weights, np.zeros(solution.n)
+
+
+def _smallest(solution):
+    """Eq. (2) is a box problem without upper bounds: signs 1, linear term diag / 2, total 1."""
+    n, k = solution.n, solution.gram.diag() + solution.ridge
+    beta, _, _ = solve_box(
+        BoxQP(solution.gram, np.ones(n), np.full(n, np.inf), solution.ridge, True, k / 2, 1.0)
+    )
+    return beta @ k - beta @ (solution.gram.matmul(beta) + solution.ridge * beta), beta, beta

@@ -1,0 +1,157 @@
+r"""What several criteria ask of a support vector machine: how its solution moves, and what it says of points left out.
+
+*The implicit step.* A criterion whose differential contains :math:`q'd\alpha_F + c\,db`, F the free set, gets with
+:math:`[v, v_0]` from the (bordered) system of the free set
+
+.. math:: \begin{pmatrix} H & y_F \\ y_F' & 0 \end{pmatrix} \begin{pmatrix} v \\ v_0 \end{pmatrix} =
+          \begin{pmatrix} q \\ c \end{pmatrix}, \qquad H = Q_{FF} \text{ (p=1) or } (Q + 1/C)_{FF} \text{ (p=2)},  \tag{1}
+
+the total derivatives
+
+.. math:: \frac{d}{dK} \mathrel{-}= \operatorname{sym}\bigl((y \circ v)(y \circ \alpha)'\bigr), \qquad
+          \frac{d}{d\ln C} \mathrel{-}= v'Q (C \circ 1_b) + v_0\, y'(C \circ 1_b) \text{ (p=1)}, \qquad
+          \mathrel{+}= v'(\alpha / C) \text{ (p=2)}.  \tag{2}
+
+*Points left out*: by the span of the support vectors (exact for p = 2 as long as the active set stays the same), or by
+refits.
+
+References
+----------
+.. [1] Gold and Sollich, *Model selection for support vector machine classification*, (10)-(12).
+"""
+
+from dataclasses import replace
+from functools import singledispatch
+
+import numpy as np
+
+from foldless.boxqp import LOWER
+from foldless.errors import Undefined
+from foldless.linalg import add_symmetric
+from foldless.machines import SquaredHingeSolution, SVMSolution
+
+
+def implicit(solution, adjoint, slope, q, c=0.0):
+    """Return the adjoint and the slope after the implicit step (1), (2).
+
+    Parameters
+    ----------
+    solution : SVMSolution or SquaredHingeSolution
+    adjoint : array or operator
+        Explicit part of the derivative in K.
+    slope : float
+        Explicit part of the derivative in log C.
+    q : array of shape (number of free points,)
+        Derivative in alpha on the free set.
+    c : float
+        Derivative in the bias.
+    """
+    if solution.free.size == 0:
+        return _middle_step(solution, adjoint, slope, c) if solution.bias and c else (adjoint, slope)
+    v, v0 = _move(solution, q, c)
+    full = np.zeros(solution.n)
+    full[solution.free] = v
+    adjoint = add_symmetric(adjoint, -full[:, None], solution.beta[:, None])
+    if solution.loss.power == 2:
+        return adjoint, slope + v @ (solution.beta / solution.C)[solution.free]
+    bounded = _bounded(solution)
+    return adjoint, slope - v @ solution.gram.matmul(bounded)[solution.free] - v0 * bounded.sum()
+
+
+def _move(solution, q, c):
+    """Solve (1) in signed variables: ``y v`` and ``v_0``."""
+    block, r = solution.block, solution.y[solution.free] * q
+    shift = np.full(r.size, c / r.size) if solution.bias else np.zeros(r.size)
+    r = r - block.matmul(shift)
+    step = block.solve(r)
+    return shift + step, block.border(r, step)
+
+
+def _bounded(solution):
+    """``y C`` on the bounded points, 0 elsewhere."""
+    out = np.zeros(solution.n)
+    out[solution.upper] = solution.beta[solution.upper]
+    return out
+
+
+def _middle_step(solution, adjoint, slope, c):
+    """The bias in the middle of its interval follows the two outputs that bound the interval."""
+    qp, f = solution.qp, solution.f
+    ends = [
+        i
+        for i in range(solution.n)
+        if np.any(np.isclose(qp.c[i] - f[i], qp.interval(f, solution.sets), rtol=0, atol=1e-14))
+    ]
+    e = np.zeros(solution.n)
+    e[ends] = 1 / len(ends)
+    return add_symmetric(adjoint, -c * e[:, None], solution.beta[:, None]), slope - c * (e @ f)
+
+
+@singledispatch
+def span_margins(solution):
+    """Margins of every point under the machine without it, while the sets stay the same."""
+    raise TypeError(f"no span for {type(solution).__name__}.")
+
+
+@span_margins.register
+def _(solution: SquaredHingeSolution):
+    r""":math:`1 - \alpha_i / [(K + 1/C)_{AA}^{-1}]_{ii}` on the active set A."""
+    s, A = solution.s.copy(), solution.free
+    s[A] = 1 - solution.alpha[A] / solution.block.inverse_diag()
+    return s
+
+
+@span_margins.register
+def _(solution: SVMSolution):
+    r""":math:`s_i - \alpha_i S_i^2`, :math:`S_i^2` the squared distance from the span of the (other) marginal points.
+
+    :math:`S_i^2 = 1/[K_{mm}^{-1}]_{ii}` for a marginal point; for a bounded one
+    :math:`\min_v (v'K_{mm}v - 2v'k_i + K_{ii})`, with :math:`1'v = 1` if the bias is free.
+    """
+    s, m, b = solution.s.copy(), solution.free, solution.upper
+    if m.size:
+        s[m] -= solution.alpha[m] / solution.block.inverse_diag()
+    if b.size:
+        s[b] -= solution.alpha[b] * _distances(solution, m, b)
+    return s
+
+
+def _distances(solution, m, b):
+    own = solution.gram.diag()[b] + solution.jitter
+    if not m.size:
+        if solution.bias:
+            raise Undefined(
+                "no support vector is on the margin: with a free bias the span is then not defined."
+            )
+        return own
+    k, block = solution.gram.block(m, b), solution.block
+    start = np.full(m.size, 1 / m.size if solution.bias else 0.0)
+    V = start[:, None] + block.solve(k - block.matmul(start)[:, None])
+    HV = solution.gram.block(m, m) @ V + solution.jitter * V
+    return own + np.einsum("ij,ij->j", V, HV - 2 * k)
+
+
+def refit_margins(solution, rows=None):
+    """Margins of every point under the machine refitted without it.
+
+    Parameters
+    ----------
+    solution : SVMSolution or SquaredHingeSolution
+    rows : array of int, optional
+        Points to refit for; by default all support vectors (the others change nothing when they leave).
+    """
+    s = solution.s.copy()
+    for i in solution.support if rows is None else rows:
+        s[i] = _without(solution, i)
+    return s
+
+
+def _without(solution, i):
+    v = solution.C / solution.machine.C
+    v[i] = 0
+    if len(np.unique(solution.y[v > 0])) < 2:  # the only point of its class: the others say the other class
+        return -1.0
+    sets = solution.sets.copy()
+    sets[i] = LOWER
+    refit = replace(solution.machine, weights=v).solve(solution.gram, solution.y[:, None], [sets]).columns[0]
+    return refit.y[i] * (refit.f[i] + refit.b)

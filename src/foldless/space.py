@@ -1,0 +1,90 @@
+"""What a user may write as a space of parameters, and what it means."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+TAIL = 1e-3  # of an unbounded distribution, left out at either end
+FEW = 100  # whole numbers that are tried one by one
+
+
+@dataclass(frozen=True)
+class Range:
+    """All numbers between two positive ones; searched in their logarithms."""
+
+    low: float
+    high: float
+
+    @property
+    def centre(self):
+        """The geometric mean."""
+        return float(np.sqrt(self.low * self.high))
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Some values, tried one by one."""
+
+    values: tuple[Any, ...]
+
+
+def read_space(space):
+    """Return a list of dictionaries from names to :class:`Range` or :class:`Choices`.
+
+    Parameters
+    ----------
+    space : None, dict, or list of dict
+        Values may be a pair ``(low, high)`` of positive numbers (a range), a list or array (values to try, as
+        for ``GridSearchCV``), a distribution of ``scipy.stats`` (its range), or a single value.
+
+    Examples
+    --------
+    >>> read_space({"C": (0.1, 10), "degree": [2, 3]})
+    [{'C': Range(low=0.1, high=10.0), 'degree': Choices(values=(2, 3))}]
+    """
+    spaces = [{}] if space is None else [space] if isinstance(space, Mapping) else list(space)
+    if not all(isinstance(part, Mapping) for part in spaces):
+        raise TypeError(f"param_space must be a dict, a list of dicts or None, got {space!r}.")
+    return [{name: _read(name, value) for name, value in part.items()} for part in spaces]
+
+
+def _read(name, value):
+    if hasattr(value, "rvs") and hasattr(value, "ppf"):
+        return _distribution(name, value)
+    if isinstance(value, tuple) and len(value) == 2 and all(_is_number(v) for v in value):
+        return _range(name, *value)
+    if isinstance(value, (list, tuple, np.ndarray)):
+        if len(value) == 0:
+            raise ValueError(f"param_space[{name!r}] is empty; name at least one value.")
+        return Choices(tuple(v.item() if isinstance(v, np.generic) else v for v in value))
+    return Choices((value,))
+
+
+def _is_number(value):
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+
+
+def _range(name, low, high):
+    if not 0 < low < high < np.inf:
+        raise ValueError(
+            f"param_space[{name!r}] must be a range (low, high) with 0 < low < high, got {(low, high)}. "
+            "Ranges are searched in logarithms; list the values to try as [low, high] instead."
+        )
+    return Range(float(low), float(high))
+
+
+def _distribution(name, value):
+    low, high = (float(end) for end in value.support())
+    if hasattr(value.dist, "pmf") and high - low < FEW:
+        return Choices(tuple(range(int(low), int(high) + 1)))
+    low = low if np.isfinite(low) and low > 0 else float(value.ppf(TAIL))
+    return _range(name, low, high if np.isfinite(high) else float(value.ppf(1 - TAIL)))
+
+
+def settings(space, apart=()):
+    """Return every combination of the choices of one space, as dictionaries; names in ``apart`` are left out."""
+    listed = {n: part.values for n, part in space.items() if isinstance(part, Choices) and n not in apart}
+    return [dict(zip(listed, values, strict=True)) for values in product(*listed.values())]

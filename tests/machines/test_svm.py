@@ -1,0 +1,219 @@
+"""Laws of the support vector machines: optimality, other people's solvers, invariances, reference numbers."""
+
+import numpy as np
+import pytest
+from scipy.linalg import cholesky
+from sklearn.svm import SVC, LinearSVC
+
+from foldless.boxqp import BoxQP, descend, rough, solve_box
+from foldless.errors import JitterWarning, NotPositiveDefinite, Undefined
+from foldless.grams import DenseGram, LowRankGram
+from foldless.machines import HingeSVM, SquaredHingeSVM, path
+from foldless.verbs import gram
+from oracles_svm import CASES, GRAMS, POINTS, dense, dual, kernel, low_rank, problem
+
+approx = pytest.approx
+
+MACHINES = [HingeSVM, SquaredHingeSVM]
+
+
+def fit(machine, K, y, make=dense, start=None):
+    return machine.solve(make(K), y[:, None], start).columns[0]
+
+
+def duality_gap(s):
+    """Primal minus dual value, from their definitions."""
+    K = s.gram.matmul(np.eye(s.n))
+    primal = s.beta @ K @ s.beta / 2 + s.C @ s.loss.value(s.y * (K @ s.beta + s.b))
+    square = s.alpha**2 / np.where(s.C > 0, s.C, 1) if s.loss.power == 2 else 0 * s.alpha
+    return primal - (s.alpha.sum() - s.beta @ K @ s.beta / 2 - square.sum() / 2)
+
+
+@pytest.mark.parametrize("make", GRAMS)
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize(("length", "C"), [(0.5, 1.0), (1.0, 0.1), (1.0, 10.0), (3.0, 300.0)])
+def test_the_duality_gap_is_zero(machine, bias, length, C, make):
+    K, y = problem(60, seed=3, length=length)
+    v = np.random.default_rng(1).uniform(0.3, 2, size=60)
+    s = fit(machine(C, bias, v), K, y, make)
+    assert abs(duality_gap(s)) <= 1e-9 * max(1, s.F)
+    assert not bias or abs(s.beta.sum()) <= 1e-9 * s.alpha.sum()
+    assert np.all(s.alpha >= 0)
+    assert np.all(s.alpha <= (s.C * (1 + 1e-12) if machine is HingeSVM else np.inf))
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_general_quadratic_programme_agrees(machine, bias):
+    K, y = problem(14, seed=5)
+    C = np.random.default_rng(0).uniform(0.5, 3, 14)
+    s = fit(machine(1.0, bias, C), K, y)
+    assert s.alpha == approx(dual(K, y, C, machine.loss.power, bias), abs=2e-6)
+
+
+@pytest.mark.parametrize("C", [0.3, 5.0])
+def test_libsvm_agrees(C):
+    K, y = problem(120, seed=2)
+    s = fit(HingeSVM(C), K, y)
+    svc = SVC(C=C, kernel="precomputed", tol=1e-9).fit(K, y)
+    assert s.theta == approx(svc.decision_function(K), abs=1e-5)
+    svc = SVC(C=1e10, kernel="precomputed", tol=1e-9).fit(K + np.eye(120) / C, y)
+    t = fit(SquaredHingeSVM(C), K, y)
+    assert t.theta == approx(K[:, svc.support_] @ svc.dual_coef_[0] + svc.intercept_[0], abs=1e-5)
+
+
+@pytest.mark.parametrize("C", [0.3, 5.0])
+def test_liblinear_on_a_root_agrees(C):
+    K, y = problem(50, seed=2, length=0.6)
+    F = cholesky(K + 1e-10 * np.eye(50), lower=True)
+    options = {"fit_intercept": False, "tol": 1e-10, "max_iter": 500_000, "dual": True}
+    hinge = LinearSVC(C=C, loss="hinge", **options).fit(F, y)
+    squared = LinearSVC(C=C / 2, loss="squared_hinge", **options).fit(F, y)
+    assert fit(HingeSVM(C, False), K, y).theta == approx(F @ hinge.coef_[0], abs=1e-5)
+    assert fit(SquaredHingeSVM(C, False), K, y).theta == approx(F @ squared.coef_[0], abs=1e-5)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("machine", MACHINES)
+def test_only_the_product_of_C_and_K_matters(machine, bias):
+    K, y = problem(40, seed=1)
+    a, b = fit(machine(2.0, bias), K, y), fit(machine(2.0 / 7, bias), 7 * K, y)
+    assert b.s == approx(a.s, abs=1e-9)
+    assert b.alpha * 7 == approx(a.alpha, abs=1e-8)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_permutation_and_label_flip(machine):
+    K, y = problem(40, seed=1)
+    order = np.random.default_rng(0).permutation(40)
+    a = fit(machine(2.0), K, y)
+    b = fit(machine(2.0), K[np.ix_(order, order)], -y[order])
+    assert b.alpha == approx(a.alpha[order], abs=1e-8)
+    assert b.theta == approx(-a.theta[order], abs=1e-8)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_free_bias_is_the_limit_of_a_wide_offset(machine):
+    K, y = problem(40, seed=4)
+    free, wide = fit(machine(1.0, True), K, y), fit(machine(1.0, False), K + 1e6, y)
+    assert wide.s == approx(free.s, abs=1e-4)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("machine", MACHINES)
+def test_low_rank_equals_dense(machine, bias):
+    K, y = problem(40, seed=4, length=0.5)
+    a, b = fit(machine(3.0, bias), K, y), fit(machine(3.0, bias), K, y, low_rank)
+    assert b.alpha == approx(a.alpha, abs=1e-8)
+    assert b.theta == approx(a.theta, abs=1e-8)
+    assert abs(b.F - a.F) <= 1e-9 * a.F
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("machine", MACHINES)
+def test_more_active_points_than_features(machine, bias):
+    F = np.random.default_rng(0).normal(size=(400, 6))
+    y = np.sign(F[:, 0] + np.random.default_rng(1).normal(size=400))
+    s = machine(0.7, bias).solve(LowRankGram(F), y[:, None]).columns[0]
+    t = fit(machine(0.7, bias), F @ F.T, y)
+    assert s.theta == approx(t.theta, abs=1e-7)
+    assert machine is SquaredHingeSVM or s.free.size <= 7
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_point_of_weight_zero_takes_no_part(machine):
+    K, y = problem(30, seed=6)
+    v = np.ones(30)
+    v[[3, 11]] = 0
+    rest = np.flatnonzero(v)
+    s, t = fit(machine(2.0, weights=v), K, y), fit(machine(2.0), K[np.ix_(rest, rest)], y[rest])
+    assert s.alpha[rest] == approx(t.alpha, abs=1e-9)
+    assert s.theta[[3, 11]] == approx(K[np.ix_([3, 11], rest)] @ t.beta + t.b, abs=1e-9)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("machine", MACHINES)
+def test_path_equals_cold_fits(machine, bias):
+    K, y = problem(80, seed=8)
+    Cs = np.logspace(-2, 2, 9)
+    for solution, C in zip(path(machine(1.0, bias), dense(K), y[:, None], Cs), Cs, strict=True):
+        assert solution.columns[0].s == approx(fit(machine(C, bias), K, y).s, abs=1e-8)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_both_rough_starts_and_the_ratio_test_end_at_the_same_optimum(bias):
+    K, y = problem(60, seed=9, length=2.0)
+    qp = BoxQP(DenseGram(K), y, np.full(60, 20.0), np.zeros(60), bias)
+    expected = solve_box(qp)[0]
+    ridged = BoxQP(DenseGram(K), y, np.full(60, 20.0), np.full(60, 1e-9), bias)
+    assert descend(ridged, np.zeros(60))[0] == approx(expected, abs=1e-4)
+    interior = rough.dispatch(object)(qp.gram, qp)
+    assert interior == approx(expected, abs=0.01 * 20)  # rough: a hundredth of the box
+    assert rough(qp.gram, qp) == approx(expected, abs=0.5 * 20)
+
+
+def test_no_free_point_puts_the_bias_in_the_middle():
+    K, y = np.eye(4), np.array([1.0, 1, -1, -1])
+    s = fit(HingeSVM(0.1), K, y)
+    assert not s.unique_bias
+    assert s.alpha == approx(np.full(4, 0.1))
+    assert s.b == approx(0.0, abs=1e-12)  # admissible: -0.9 <= b <= 0.9
+    assert fit(HingeSVM(10.0), K, y).unique_bias
+
+
+def test_duplicates_get_a_reported_jitter():
+    K, y = problem(12, seed=1)
+    twice = np.r_[np.arange(12), np.arange(12)]
+    with pytest.warns(JitterWarning):
+        s = fit(HingeSVM(30.0), K[np.ix_(twice, twice)], y[twice])
+    assert s.jitter == approx(1e-10)
+    assert s.theta[:12] == approx(fit(HingeSVM(60.0), K, y).theta, abs=1e-6)
+
+
+def test_errors_say_what_is_wrong():
+    K, y = problem(10)
+    with pytest.raises(ValueError, match="C must be positive"):
+        HingeSVM(0.0)
+    with pytest.raises(ValueError, match="must not be negative"):
+        HingeSVM(1.0, weights=-np.ones(10))
+    with pytest.raises(Undefined, match="both classes"):
+        fit(HingeSVM(), K, np.ones(10))
+    for machine in MACHINES:
+        with pytest.raises(NotPositiveDefinite, match="positive semi-definite"):
+            fit(machine(), K - 0.5 * np.eye(10), y)
+
+
+REFERENCES = {  # section 10 of the specification
+    ("A", HingeSVM): (
+        [1.5, 0, 0.3028363544, 1.1978723862, 0, 1.0585404665, 0, 1.5],
+        [0.1043283770, 1.0231727498, 1, 1, 1.0483650725, 1, 1.3307602340, 0.8164487528],
+        3.5890417562,
+    ),
+    ("A", SquaredHingeSVM): (
+        [1.0795820014, 0.2681027239, 0.2058968551, 0.6369611855, 0.1260626955, 0.5350828177, 0, 0.9109981531],
+        None,
+        1.8813432160,
+    ),
+    ("B", HingeSVM): (
+        [1.9116333329, 3, 0.7162991977, 2.4084690114, 3, 1.4209289343, 0, 0],
+        None,
+        11.2570014329,
+    ),
+    ("B", SquaredHingeSVM): (None, None, 6.8586039236),
+}
+
+
+@pytest.mark.parametrize("make", GRAMS)
+@pytest.mark.parametrize(("case", "machine"), REFERENCES)
+def test_reference_numbers(case, machine, make):
+    y, parameters, C = CASES[case]
+    s = fit(machine(C, False), gram(kernel(*parameters), POINTS), y, make)
+    alpha, margins, F = REFERENCES[case, machine]
+    assert abs(s.F - F) <= 6e-11
+    if alpha is not None:
+        assert s.alpha == approx(alpha, abs=6e-11)
+    if margins is not None:
+        assert s.s == approx(margins, abs=6e-11)
+    if case == "B" and machine is HingeSVM:
+        assert s.s[1] == approx(-1.1264482790, abs=6e-11)
