@@ -20,7 +20,7 @@ bench: .venv/.has-dev  ## accuracy and time beside GridSearchCV, as ratios
 	$(RUN) $(BIN)/python -m bench
 
 docs: .venv/.has-docs  ## the manual, in docs/_build/html
-	$(BIN)/python -m sphinx -b html docs docs/_build/html
+	$(RUN) $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 
 lint: .venv/.has-dev  ## layout, likely bugs, types
 	$(BIN)/ruff check .
@@ -32,7 +32,7 @@ format: .venv/.has-dev  ## rewrite the layout
 	$(BIN)/ruff format .
 
 clean:  ## remove the environment, caches and what was built
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist docs/_build docs/auto_examples report.html
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist docs/_build docs/auto_examples docs/generated docs/reference.rst report.html
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The environment. .venv/.home names this directory once an installation is complete, and is absent while one

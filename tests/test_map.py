@@ -9,7 +9,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "foldless"
 
 BELOW_GRAMS = {"contracts", "errors", "linalg", "verbs", "kernels"}
-BELOW_MACHINES = BELOW_GRAMS | {"labels", "losses", "grams", "boxqp"}
+BELOW_MACHINES = BELOW_GRAMS | {"labels", "targets", "losses", "grams", "boxqp"}
 BELOW_CRITERIA = BELOW_MACHINES | {"machines", "inference", "criterion", "folds"}
 WALKING = {"jobs", "starts", "lattice", "simplex"}
 BELOW_SELECTION = (
@@ -17,6 +17,7 @@ BELOW_SELECTION = (
 )
 BELOW_ESTIMATORS = BELOW_SELECTION | {"calibration", "selection", "progress", "datasets"}
 FILES = {"sheet", "formats", "encoding"}
+SHELLS = {"catalogue", "data", "demo", "extras", "model_file", "report", "study"}
 
 MAY_IMPORT = {
     "contracts": set(),
@@ -28,10 +29,12 @@ MAY_IMPORT = {
     "checkpoint": {"contracts", "errors"},
     "walk": {"contracts", "errors", "checkpoint", "jobs"},
     "starts": {"contracts"},
+    "space": {"contracts", "errors"},
     "lattice": {"contracts", "errors"},
     "simplex": {"contracts", "walk"},
     "criterion": {"contracts", "errors"},
-    "losses": {"errors"},
+    "targets": set(),
+    "losses": {"errors", "targets"},
     "folds": set(),
     "kernels": BELOW_GRAMS - {"kernels"},
     "named": BELOW_GRAMS,
@@ -50,14 +53,22 @@ MAY_IMPORT = {
     "progress": set(),
     "shell": BELOW_ESTIMATORS,
     "datasets": {"errors"},
+    "measures": {"errors"},
     "sheet": {"errors"},
     "formats": {"errors", "sheet"},
     "encoding": {"errors", "sheet"},
     "data": {"errors"} | FILES,
     "estimators": BELOW_ESTIMATORS | {"shell"},
     "reproduce": BELOW_ESTIMATORS | {"choose", "mixture", "estimators"},
-    "report": {"contracts", "errors", "selection", "estimators"},
-    "cli": BELOW_ESTIMATORS | FILES | {"shell", "data", "estimators", "report"},
+    "extras": {"errors"},
+    "landscape": BELOW_SELECTION | {"selection"},
+    "catalogue": {"errors", "estimators"},
+    "study": {"catalogue", "data", "errors", "shell"},
+    "model_file": {"catalogue", "data", "errors", "extras", "kernels"},
+    "demo": {"data", "encoding", "study"},
+    "report": {"contracts", "errors", "extras", "catalogue", "landscape"},
+    "commands": BELOW_ESTIMATORS | SHELLS | {"reproduce"},
+    "cli": {"errors", "report", "commands"},
 }
 # foldless itself gathers the public names; `python -m foldless` is the command line.
 ANYTHING = {"__init__", "__main__"}

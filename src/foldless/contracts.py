@@ -205,7 +205,9 @@ class Reading:
     adjoint: Any = None  # dvalue/dK, symmetric, total: through the solution
     slope: Vector | None = None  # dvalue/dtheta of the machine
     parts: Mapping[str, float] = field(default_factory=dict)  # named quantities read on the way
-    batches: tuple[tuple[Any, Vector], ...] = ()  # (adjoint, slope) of independent batches of a sampled derivative
+    batches: tuple[
+        tuple[Any, Vector], ...
+    ] = ()  # (adjoint, slope) of independent batches of a sampled derivative
 
 
 class LazyReading:

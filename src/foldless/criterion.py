@@ -47,6 +47,14 @@ class Criterion:
         """Return a cost of the kernel's parameters themselves, and its gradient in ``kernel.theta``: none here."""
         return 0.0, np.zeros(len(kernel.theta))
 
+    def check_choice(self, kernels):
+        """Raise if this criterion would have to choose among kernels, or their parameters, and must not."""
+        if not self.tunes_kernel and (len(kernels) > 1 or any(len(kernel.theta) for kernel in kernels)):
+            raise ValueError(
+                f"{self.name} must not choose a kernel: {self.why_not}. Give one kernel with fixed parameters, for "
+                "instance RBF(2.0, 'fixed'), or choose it by another criterion such as 'loo'."
+            )
+
     def caution(self, solution) -> str:
         """Return what to warn about when the kernel behind ``solution`` was chosen by this criterion, or ''."""
         return ""

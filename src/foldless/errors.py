@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+MISTAKE, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # exit codes of the command line
+
 
 class FoldlessError(Exception):
     """Base class of everything foldless raises on purpose."""
@@ -44,6 +46,17 @@ class UnknownName(FoldlessError, ValueError):
 
     def __init__(self, what: str, name: object, known: Iterable[str]):
         super().__init__(f"{what} must be one of {', '.join(sorted(known))}; got {name!r}.")
+
+
+class MissingExtra(FoldlessError, ImportError):
+    """A part of foldless that needs packages the core does without."""
+
+    def __init__(self, module: str, extra: str):
+        super().__init__(f"{module} is not installed. Install it with: pip install 'foldless[{extra}]'")
+
+
+class ModelFileError(FoldlessError, ValueError):
+    """A model file that cannot or must not be loaded."""
 
 
 class FoldlessWarning(UserWarning):

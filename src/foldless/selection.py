@@ -174,6 +174,7 @@ def select(
     kernels = [as_kernel(candidate, X) for candidate in candidates]
     several = len(kernels) > 1
     criterion = as_criterion(criterion)
+    criterion.check_choice(kernels)
     retune = tune_machine and criterion.blind
     if time_budget is not None:
         time_budget *= _at_a_time(n_jobs, len(kernels)) / len(kernels)
@@ -256,12 +257,12 @@ def regularise(machine, gram, Y, **options):
     """
     by, nothing = criteria.LOO(), ConstantKernel(1.0, "fixed")
     machine = getattr(machine, "along", machine)
-    plan = Plan(X=None, Y=Y, machine=machine, criterion=by, search=as_search("lbfgs"), **options)
+    search = searches.LBFGS(tolerance=1e-8)  # evaluations on one Gram are cheap
+    plan = Plan(X=None, Y=Y, machine=machine, criterion=by, search=search, **options)
     problem = Problem(nothing, machine, by, Held(gram), Y)
     scale = float(np.mean(gram.diag()))
-    box = plan.box(nothing, scale)
-    starts = list(np.linspace(box.low, box.high, PATH))
-    outcome = plan.walk(problem, scale, starts, None, plan.deadline(), 0)
+    starts = plan.of_strength(scale, np.linspace(*np.log(REGULARISATION), PATH)).reshape(-1, 1)
+    outcome = plan.walk(problem, scale, list(starts), None, plan.deadline(), 0)
     return problem.at(outcome.best.theta)[1], outcome
 
 
@@ -421,6 +422,7 @@ class Plan:
                 break
             starts = [step.theta for step in outcome.optima]
         self.tell(outcome.stop, len(outcome.trace))
+        self.tell_edge(outcome, self.box(kernel, scale))
         if self.ends_finer(gap):
             problem = replace(problem, representation=last_representation(self.X, rng))
         return self.finish(replace(problem, machine=self.machine), outcome, solution)
@@ -531,6 +533,15 @@ class Plan:
         if stop in CUT_SHORT:
             after = f" after {count} evaluations" if count else ""
             warnings.warn(SearchWarning(f"{self.search.name} ended{after}. {stop.value}"), stacklevel=2)
+
+    def tell_edge(self, outcome, box):
+        """Warn where a criterion that must not be minimised over everything ends at a bound of the regularisation."""
+        if self.criterion.tunes_kernel or not self.tune_machine:
+            return
+        last, low, high = outcome.best.theta[-1], box.low[-1], box.high[-1]
+        if min(last - low, high - last) < 1e-3 * (high - low):
+            message = f"{self.criterion.name} is lowest at the edge of the range of the regularisation: "
+            warnings.warn(CriterionWarning(message + f"{self.criterion.why_not}."), stacklevel=2)
 
 
 def representation_gap(kernel, X, solution):

@@ -21,7 +21,9 @@ def test_the_penalty_is_the_spread_of_the_log_length_scales():
     assert HyperPrior("loo", 0.7).penalty(kernel)[0] == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("kernel", [RBF(2.0), RBF([1.0, 2.0], "fixed"), ConstantKernel(2.0) * RBF([3.0, 3.0])])
+@pytest.mark.parametrize(
+    "kernel", [RBF(2.0), RBF([1.0, 2.0], "fixed"), ConstantKernel(2.0) * RBF([3.0, 3.0])]
+)
 def test_length_scales_that_are_one_or_fixed_or_equal_cost_nothing(kernel):
     value, gradient = HyperPrior("loo", 5.0).penalty(kernel)
     assert value == 0
@@ -34,7 +36,9 @@ def test_the_objective_has_the_gradient_of_its_sum(two_classes):
     problem = Problem(kernel, SmoothMachine(Logistic()), HyperPrior("loo", 3.0), Dense(X), y[:, None])
     plain = Problem(kernel, SmoothMachine(Logistic()), LOO(), Dense(X), y[:, None])
     theta = problem.theta
-    assert problem(theta).value == pytest.approx(plain(theta).value + HyperPrior("loo", 3.0).penalty(kernel)[0])
+    assert problem(theta).value == pytest.approx(
+        plain(theta).value + HyperPrior("loo", 3.0).penalty(kernel)[0]
+    )
     steps = 1e-5 * np.eye(len(theta))  # rounding and curvature errors are both near 1e-8 there
     expected = [(problem(theta + e).value - problem(theta - e).value) / 2e-5 for e in steps]
     assert problem(theta).gradient == pytest.approx(np.array(expected), rel=1e-5, abs=1e-6)

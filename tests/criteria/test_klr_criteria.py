@@ -3,8 +3,6 @@
 A new criterion on smooth machines joins by a line in ``CRITERIA``.
 """
 
-import warnings
-
 import numpy as np
 import pytest
 
@@ -20,7 +18,6 @@ from foldless.criteria import (
     KFold,
     KRICSollich,
 )
-from foldless.errors import CriterionWarning
 from foldless.grams import DenseGram, LowRankGram
 from foldless.losses import Logistic
 from foldless.machines import SmoothMachine
@@ -44,8 +41,6 @@ from oracles_klr import (
     singles,
     slope,
 )
-
-pytestmark = pytest.mark.filterwarnings("ignore::foldless.errors.CriterionWarning")
 
 FORMS = {"dense": DenseGram, "lowrank": lambda K: LowRankGram(root(K))}
 FOLDS14 = [np.arange(i, 14, 4) for i in range(4)]
@@ -386,14 +381,14 @@ def test_it_collapses_where_leave_one_out_does_not(C, half):
 
 
 def test_it_warns_of_certainty_and_does_not_tune_kernels():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        read(KRIC(), DenseGram(K1), Y1, 0.1)
-        with pytest.raises(CriterionWarning, match=r"kric is read where a point has leverage 0\.9"):
-            read(KRIC(), DenseGram(K1), Y1, 1e3)
-    assert not KRIC.tunes_kernel
-    assert "falls to zero" in KRIC.why_not
-    assert LOO.tunes_kernel
+    assert KRIC().caution(solve(DenseGram(K1), Y1, 0.1)) == ""
+    assert "kric chose a fit in which a point has leverage 0.9" in KRIC().caution(
+        solve(DenseGram(K1), Y1, 1e3)
+    )
+    assert not KRIC().tunes_kernel
+    assert "falls to zero" in KRIC().why_not
+    assert KRIC(tune_kernel=True).tunes_kernel
+    assert LOO().tunes_kernel
 
 
 def test_sollich_is_checked_and_agrees_with_its_definition():

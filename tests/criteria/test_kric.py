@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from scipy.special import expit
-from sklearn.gaussian_process.kernels import RBF
+from sklearn.gaussian_process.kernels import RBF, DotProduct
 from sklearn.svm import SVC
 
+from foldless import KernelLogisticRegression
 from foldless.criteria import (
     KRIC,
     EffectiveParameters,
@@ -14,13 +15,12 @@ from foldless.criteria import (
     kric_sollich_at_outputs,
     sollich,
 )
+from foldless.errors import CriterionWarning
 from foldless.grams import DenseGram, LowRankGram
 from foldless.losses import Logistic
 from foldless.machines import SmoothMachine
 from foldless.representation import Nystrom, leading_nystrom
 from oracles_klr import K1, WIDTH1, X1, Y1, agrees, random_problem, root
-
-pytestmark = pytest.mark.filterwarnings("ignore::foldless.errors.CriterionWarning")
 
 FORMS = {"dense": DenseGram, "lowrank": lambda K: LowRankGram(root(K))}
 
@@ -165,3 +165,33 @@ def test_one_factorisation_serves_every_criterion():
     before = s.factor
     KRIC()(s), EffectiveParameters()(s)
     assert s.factor is before
+
+
+# ---- what it refuses
+
+
+def tune(**options):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    return KernelLogisticRegression(**options).fit(X, X[:, 0] + 0.8 * rng.normal(size=40) > 0)
+
+
+def test_it_refuses_to_choose_a_width_unless_told_to():
+    with pytest.raises(
+        ValueError, match=r"kric must not choose a kernel: it falls to zero.*RBF\(2.0, 'fixed'\)"
+    ):
+        tune(criterion="kric")
+    with pytest.raises(ValueError, match="kric-sollich must not choose a kernel"):
+        tune(kernel=[RBF(1.0, "fixed"), RBF(2.0, "fixed")], criterion="kric-sollich")
+    with pytest.warns(CriterionWarning, match="kric chose a fit in which a point has leverage"):
+        assert tune(criterion=KRIC(tune_kernel=True)).kernel_.length_scale > 0
+
+
+def test_it_chooses_C_of_a_smooth_kernel_and_says_when_it_ran_away():
+    model = tune(kernel=DotProduct(1.0, "fixed"), criterion="kric")  # no warning: they are errors here
+    assert 1e-4 < model.C_ < 1e5
+    with pytest.warns(CriterionWarning) as seen:
+        tune(kernel=RBF(0.05, "fixed"), criterion="kric")
+    told = " ".join(str(w.message) for w in seen)
+    assert "kric is lowest at the edge of the range of the regularisation" in told
+    assert "leverage" in told

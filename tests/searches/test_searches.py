@@ -278,3 +278,15 @@ def test_each_level_of_a_hierarchical_grid_halves_the_spacing(levels):
 def test_a_search_with_less_than_one_start_is_refused():
     with pytest.raises(ValueError, match="n_starts must be at least 1, got 0"):
         LBFGS(n_starts=0)(BOWL, BOX, STARTS)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-3])
+def test_descents_of_small_criteria_go_as_far_as_those_of_large_ones(unit):
+    """SciPy's tolerance is absolute for values below one; the search's is relative."""
+
+    def evaluate(theta, carry=None):
+        x = theta[0] - 1.7
+        return Evaluation(unit * (1 + x**2), lambda: np.array([unit * 2 * x]))
+
+    outcome = LBFGS(tolerance=1e-4)(evaluate, Box(np.array([-5.0]), np.array([5.0])), [np.array([0.0])])
+    assert outcome.best.value == pytest.approx(unit, rel=1e-3)

@@ -5,7 +5,6 @@ References
 .. [1] Kobayashi and Komaki, *Information criteria for kernel machines* (2005), (9), (22), (23) and section 6.
 """
 
-import warnings
 from dataclasses import dataclass
 from functools import singledispatchmethod
 from typing import ClassVar
@@ -15,14 +14,13 @@ from scipy.special import expit, logsumexp, softmax
 
 from foldless.contracts import LazyReading, Reading
 from foldless.criterion import Criterion
-from foldless.errors import CriterionWarning
 from foldless.inference import Bend, differentiate
 from foldless.machines import SmoothSolution, SquaredHingeSolution, SVMSolution
 
 CERTAIN = 0.5  # leverage above which a linearised leave-one-out says little
 WHY_NOT = (
     "it falls to zero as C grows for every kernel that can separate the points, soonest for narrow ones, "
-    "so its minimum over a width or over an unbounded C is useless"
+    "so that its minimum over widths or over an unbounded C means nothing"
 )
 
 
@@ -52,13 +50,28 @@ class KRIC(Criterion):
         ``False`` is the paper's (22): the covariance of the model without a bias, at the outputs of the one with.
     eta : float
         Slope of the logistic model at the outputs of a machine that is not logistic (:func:`kric_at_outputs`).
+    tune_kernel : bool
+        Let it choose kernel parameters in spite of the above.
     """
 
     bias_in_penalty: bool = True
     eta: float = 1.0
+    tune_kernel: bool = False
     name: ClassVar[str] = "kric"
-    tunes_kernel: ClassVar[bool] = False
-    why_not: ClassVar[str] = WHY_NOT
+
+    @property
+    def tunes_kernel(self):
+        """Whether it may choose a kernel: only when told to."""
+        return self.tune_kernel
+
+    @property
+    def why_not(self):
+        """Why not, in words."""
+        return WHY_NOT
+
+    def caution(self, solution):
+        """Say when a point determines most of its own output: the criterion is then far too small."""
+        return certainty(self.name, self(solution).parts["leverage"])
 
     @singledispatchmethod
     def read(self, solution) -> Reading:
@@ -68,7 +81,6 @@ class KRIC(Criterion):
     @read.register
     def _(self, solution: SmoothSolution) -> Reading:
         penalty = _Penalty.of(solution, self.bias_in_penalty)
-        warn_if_certain(self.name, penalty.leverage)
         value = 2 * (solution.loss + penalty.value)
 
         def derive():  # eq. (2)
@@ -101,16 +113,29 @@ class KRICSollich(Criterion):
     ----------
     form : {"consistent", "hybrid"}
         ``"hybrid"`` is there to reproduce the paper: it mixes two likelihoods.
-    bias_in_penalty, eta
+    bias_in_penalty, eta, tune_kernel
         As in :class:`KRIC`.
     """
 
     form: str = "consistent"
     bias_in_penalty: bool = True
     eta: float = 1.0
+    tune_kernel: bool = False
     name: ClassVar[str] = "kric-sollich"
-    tunes_kernel: ClassVar[bool] = False
-    why_not: ClassVar[str] = WHY_NOT
+
+    @property
+    def tunes_kernel(self):
+        """Whether it may choose a kernel: only when told to."""
+        return self.tune_kernel
+
+    @property
+    def why_not(self):
+        """Why not, in words."""
+        return WHY_NOT
+
+    def caution(self, solution):
+        """Say when a point determines most of its own output: the criterion is then far too small."""
+        return certainty(self.name, self(solution).parts["leverage"])
 
     def __post_init__(self):
         if self.form not in ("consistent", "hybrid"):
@@ -124,7 +149,6 @@ class KRICSollich(Criterion):
     @read.register
     def _(self, solution: SmoothSolution) -> Reading:
         penalty = _Penalty.of(solution, self.bias_in_penalty)
-        warn_if_certain(self.name, penalty.leverage)
         cost = sollich(solution.y, solution.z, solution.C, solution.v)
         if self.form == "hybrid":
             value, by_z, by_C = (
@@ -196,16 +220,14 @@ class _Penalty:
         return {"loss": loss, "penalty": self.value, "leverage": self.leverage}
 
 
-def warn_if_certain(name, leverage):
-    """Warn where a point determines most of its own output: the criterion is then far too small."""
-    if leverage > CERTAIN:
-        warnings.warn(
-            CriterionWarning(
-                f"{name} is read where a point has leverage {leverage:.2f} (above {CERTAIN}): there it is too "
-                "small, and falls to zero as C grows. Lower C, widen the kernel, or use criterion='loo'."
-            ),
-            stacklevel=4,
-        )
+def certainty(name, leverage):
+    """Return a warning where a point determines most of its own output, or nothing."""
+    if not leverage > CERTAIN:
+        return ""
+    return (
+        f"{name} chose a fit in which a point has leverage {leverage:.2f} (above {CERTAIN}). There it is too small: "
+        "it falls to zero as C grows. Bound C, widen the kernel, or use criterion='loo'."
+    )
 
 
 def kric_penalty(gram, y, f, C, eta=1.0, bias=True):

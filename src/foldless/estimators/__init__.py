@@ -2,5 +2,6 @@
 
 from foldless.estimators.logistic import KernelLogisticRegression
 from foldless.estimators.lssvc import KernelLSSVC
+from foldless.estimators.poisson import KernelPoissonRegressor
 
-__all__ = ["KernelLSSVC", "KernelLogisticRegression"]
+__all__ = ["KernelLSSVC", "KernelLogisticRegression", "KernelPoissonRegressor"]

@@ -1,13 +1,13 @@
 """Kernel logistic regression that tunes itself."""
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_sample_weight
 
 from foldless.criteria import loo_outputs
 from foldless.losses import Logistic
-from foldless.machines import SmoothMachine
+from foldless.machines import SmoothMachine, SoftmaxMachine, SoftmaxSolution
 from foldless.shell import ClassifierShell, regularisation
 
 
@@ -41,6 +41,10 @@ class KernelLogisticRegression(ClassifierMixin, ClassifierShell):
         Number of landmarks; ``None`` leaves it to the data.
     class_weight : dict or "balanced", default=None
         Weights of the classes.
+    multi_class : {"ovr", "multinomial"}, default="ovr"
+        More than two classes: one machine per class against the rest, all with the same kernel and C, or one softmax
+        machine, :math:`\tfrac12 \sum_c \|f_c\|^2 + C \sum_i [\log \sum_c e^{z_{ic}} - z_{i y_i}]`. The latter is read by
+        ``criterion="loo"``. For two classes they are the same model, and the first formula above holds.
     random_state : int or RandomState, default=None
         Draws the landmarks; ``None`` draws the same every time.
     n_jobs : int, default=None
@@ -64,6 +68,8 @@ class KernelLogisticRegression(ClassifierMixin, ClassifierShell):
         Training points, or landmarks, that carry ``dual_coef_``.
     loo_decision_ : array of shape (n,) or (n, n_classes)
         Approximate leave-one-out outputs of the training points.
+    loo_proba_ : array of shape (n, n_classes)
+        Probabilities from them: calibration, or :func:`foldless.measures.target_information`, without folds.
     trace_ : list of Step
         One row per evaluation: theta, value, seconds, why.
     n_evaluations_ : int
@@ -97,6 +103,7 @@ class KernelLogisticRegression(ClassifierMixin, ClassifierShell):
         gram="auto",
         n_components=None,
         class_weight=None,
+        multi_class="ovr",
         random_state=None,
         n_jobs=None,
         verbose=0,
@@ -111,6 +118,7 @@ class KernelLogisticRegression(ClassifierMixin, ClassifierShell):
         self.gram = gram
         self.n_components = n_components
         self.class_weight = class_weight
+        self.multi_class = multi_class
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -132,14 +140,27 @@ class KernelLogisticRegression(ClassifierMixin, ClassifierShell):
         self : KernelLogisticRegression
         """
         C, fixed = regularisation("C", self.C)
+        if self.multi_class not in ("ovr", "multinomial"):
+            raise ValueError(f"multi_class must be 'ovr' or 'multinomial', got {self.multi_class!r}.")
         X, y, Y, copies = self._check_labels(X, y, sample_weight)
         weights = compute_sample_weight(self.class_weight, y) * copies
-        machine = SmoothMachine(Logistic(), C, bias=True, weights=weights, copies=copies)
+        if self._joint:
+            machine = SoftmaxMachine(C, bias=True, weights=weights, copies=copies)
+        else:
+            machine = SmoothMachine(Logistic(), C, bias=True, weights=weights, copies=copies)
         selection = self._tune(X, Y, machine, fixed)
         self.C_ = selection.machine.C
-        outputs = np.column_stack([loo_outputs(column) for column in selection.solution.columns])
+        outputs = left_out(selection.solution)
         self.loo_decision_ = outputs[:, 0] if len(self.classes_) == 2 else outputs
+        self.loo_proba_ = self._probabilities(outputs)
         return self
+
+    @property
+    def _joint(self):
+        return self.multi_class == "multinomial" and len(self.classes_) > 2
+
+    def _probabilities(self, outputs):
+        return softmax(outputs, axis=1) if self._joint else probabilities(outputs)
 
     def predict_proba(self, X):
         """Class probabilities.
@@ -151,9 +172,17 @@ class KernelLogisticRegression(ClassifierMixin, ClassifierShell):
         Returns
         -------
         probabilities : array of shape (n, n_classes)
-            For more than two classes the one-versus-rest probabilities, divided by their sum.
+            For more than two classes the softmax of the outputs, or the one-versus-rest probabilities divided by
+            their sum.
         """
-        return probabilities(self._outputs(X))
+        return self._probabilities(self._outputs(X))
+
+
+def left_out(solution):
+    """Return the approximate leave-one-out outputs (n, k)."""
+    if isinstance(solution, SoftmaxSolution):
+        return loo_outputs(solution)
+    return np.column_stack([loo_outputs(column) for column in solution.columns])
 
 
 def probabilities(outputs):

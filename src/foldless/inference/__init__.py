@@ -10,6 +10,7 @@ from foldless.inference.ep import (
     expectation_propagation,
 )
 from foldless.inference.laplace import Bend, differentiate, laplace_evidence
+from foldless.inference.multinomial import differentiate_blocks, third
 from foldless.inference.sampling import (
     Reference,
     Target,
@@ -22,14 +23,15 @@ from foldless.inference.support import implicit, refit_margins, span_margins
 
 __all__ = [
     "Bend",
-    "differentiate",
     "EPPosterior",
     "HingeSite",
-    "SquaredHingeSite",
-    "Tilted",
     "Reference",
+    "SquaredHingeSite",
     "Target",
+    "Tilted",
     "class_probability",
+    "differentiate",
+    "differentiate_blocks",
     "draws",
     "effective_draws",
     "expectation_propagation",
@@ -40,5 +42,6 @@ __all__ = [
     "rhat",
     "slice_round",
     "span_margins",
+    "third",
     "trajectory",
 ]

@@ -48,7 +48,9 @@ class Sigmoid(Kernel):
         X = np.atleast_2d(np.asarray(X, dtype=float))
         inner = X @ (X if Y is None else np.asarray(Y, dtype=float)).T
         K = np.tanh(self.gamma * inner + self.coef0)
-        return (K, np.dstack(self._moves(inner, K)) if self.theta.size else K[:, :, :0]) if eval_gradient else K
+        return (
+            (K, np.dstack(self._moves(inner, K)) if self.theta.size else K[:, :, :0]) if eval_gradient else K
+        )
 
     def _moves(self, inner, K):
         """Derivatives in the logarithms of the free parameters, in the order of theta (coef0, gamma)."""

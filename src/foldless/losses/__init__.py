@@ -1,9 +1,18 @@
-r"""Smooth convex losses: ``value(y, z)`` and ``derivatives(y, z)``, the first three in the output z.
+r"""Smooth convex losses, one small file each.
 
-The hinge losses are not smooth and have a protocol of their own: ``value(s)``, ``pull(s)``, ``log_kappa(C)``.
+A loss has ``check(y)`` (raise on wrong targets), ``value(y, z)``, ``derivatives(y, z)`` (the first three in the
+output z), ``start(y, weights)`` (the output of a machine that knows only the bias) and ``labels`` (whether targets are
+-1 and 1).
+
+The hinge losses are functions of the margin and have a protocol of their own: ``value(s)``, ``pull(s)``,
+``log_kappa(C)``.
 """
 
 from foldless.losses.hinge import Hinge, SquaredHinge
+from foldless.losses.log_cosh import LogCosh
 from foldless.losses.logistic import Logistic
+from foldless.losses.poisson import Poisson
+from foldless.losses.squared import Squared
+from foldless.losses.squared_hinge import SmoothSquaredHinge
 
-__all__ = ["Hinge", "Logistic", "SquaredHinge"]
+__all__ = ["Hinge", "LogCosh", "Logistic", "Poisson", "SmoothSquaredHinge", "Squared", "SquaredHinge"]

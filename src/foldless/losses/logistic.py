@@ -4,12 +4,17 @@ import numpy as np
 from scipy.special import expit
 
 from foldless.errors import Undefined
+from foldless.targets import check_signs
 
 
 class Logistic:
     """Bernoulli deviance; the machine is kernel logistic regression."""
 
     labels = True  # targets are -1 and 1, and a sign can be wrong
+
+    def check(self, y):
+        """Raise unless the targets are -1 and 1."""
+        check_signs(y)
 
     def value(self, y, z):
         """Return the loss of each point."""

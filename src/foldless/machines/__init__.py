@@ -2,6 +2,7 @@
 
 from foldless.machines.lssvm import LSSVM, LSSVMSolution
 from foldless.machines.smooth import SmoothMachine, SmoothSolution, SmoothSolutions
+from foldless.machines.softmax import SoftmaxMachine, SoftmaxSolution
 from foldless.machines.svm import (
     HingeSVM,
     SquaredHingeSolution,
@@ -19,6 +20,8 @@ __all__ = [
     "SmoothMachine",
     "SmoothSolution",
     "SmoothSolutions",
+    "SoftmaxMachine",
+    "SoftmaxSolution",
     "SquaredHingeSolution",
     "SquaredHingeSVM",
     "SupportSolutions",

@@ -92,6 +92,7 @@ class SmoothMachine:
         start : list of k arrays, optional
             Earlier outputs ``z``, for instance ``solution.start`` of a neighbouring problem.
         """
+        self.loss.check(Y)
         starts = start if start is not None else [None] * Y.shape[1]
         return SmoothSolutions(tuple(self._column(gram, y, s) for y, s in zip(Y.T, starts, strict=True)))
 
@@ -140,7 +141,7 @@ class SmoothMachine:
     def _damped(self, y, v, old, new):
         """Halve the step until the objective falls."""
         t, full = 1.0, new
-        while not new.value < old.value:
+        while not (new.value < old.value and np.any(new.w)):  # without any curvature there is no next step
             t /= 2
             if t < 1e-10:
                 raise Undefined(f"no Newton step lowers the objective (C = {self.C:.3g}).")

@@ -12,6 +12,7 @@ from foldless.simplex import descend_by_simplex
 from foldless.walk import Search, best_starts
 
 CLIFF = 1e3  # an undefined point looks this much worse than the best, in units of its size
+SMALLEST = 1e-6  # size of a criterion below which changes are no longer relative
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,9 @@ class LBFGS(Search):
         def cost(x):  # L-BFGS-B begins with a step of length one: let that be the stride
             step = first if np.array_equal(x, begin) else walk.look(x * self.stride, "descent")
             value, gradient = _finite(walk, step)
-            return value, gradient * self.stride
+            return value / unit, gradient * self.stride / unit
 
+        unit = min(1.0, max(10 * abs(first.value), SMALLEST))  # SciPy's tolerance is absolute below one
         begin = first.theta / self.stride
         bounds = np.column_stack([walk.box.low, walk.box.high]) / self.stride
         options = {"ftol": self.tolerance, "gtol": 0.0, "maxls": 12}

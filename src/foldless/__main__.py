@@ -1,0 +1,6 @@
+"""``python -m foldless`` is the command line."""
+
+from foldless.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,266 @@
+"""The commands: each reads its arguments, calls one function of the library and prints what came back."""
+
+import csv
+import json
+import shlex
+import sys
+from contextlib import nullcontext
+from enum import Enum
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import Annotated
+
+from foldless import __version__, criteria, searches
+from foldless import reproduce as foldless_reproduce
+from foldless.catalogue import MACHINES, TASKS
+from foldless.contracts import Stop
+from foldless.data import DataError, read_new, read_table
+from foldless.demo import HOLDOUT, breast_cancer, grid_search
+from foldless.errors import INTERRUPTED, UnknownName
+from foldless.extras import need
+from foldless.model_file import load_model, save_model
+from foldless.named import NAMED
+from foldless.report import console, cross_entropy, facts, number, percent, plain, say, table, write_report
+from foldless.study import Request, conduct
+
+typer = need("typer", "cli")
+
+app = typer.Typer(
+    help="Tune kernel machines without cross-validation folds.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+Task = Enum("Task", {name: name for name in ("auto", *TASKS)}, type=str)
+
+
+def _listed(names):
+    """Complete a name on the command line."""
+    return lambda incomplete: [name for name in sorted(names) if name.startswith(incomplete)]
+
+
+def tables():
+    """Names of the tables that can be reproduced: ``li-2`` is ``table_2`` of ``foldless.reproduce.li``."""
+    modules = [info.name for info in iter_modules(foldless_reproduce.__path__)]
+    return [f"{module}-{number}" for module in modules for number in _numbers(module)]
+
+
+def _numbers(module):
+    functions = vars(import_module(f"foldless.reproduce.{module}"))
+    return sorted(name.removeprefix("table_") for name in functions if name.startswith("table_"))
+
+
+def table_function(name):
+    """Return the function that computes a table."""
+    module, _, number = name.rpartition("-")
+    return getattr(import_module(f"foldless.reproduce.{module}"), f"table_{number}")
+
+
+Data = Annotated[Path, typer.Argument(help="CSV, TSV, Parquet, ARFF, LIBSVM or npz.", show_default=False)]
+Target = Annotated[
+    str | None, typer.Option(help="The column to predict. LIBSVM and npz files bring their own.")
+]
+Report = Annotated[Path | None, typer.Option(help="Write a page that opens in any browser.")]
+Save = Annotated[Path | None, typer.Option(help="Write the model for `foldless predict`.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
+Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
+Jobs = Annotated[int | None, typer.Option(help="Processes to use where there is something to share out.")]
+Budget = Annotated[float | None, typer.Option(help="Seconds after which the best so far is taken.", min=0.0)]
+CriterionName = Annotated[
+    str | None, typer.Option(help="What is minimised.", autocompletion=_listed(criteria.BY_NAME))
+]
+MachineName = Annotated[
+    str | None, typer.Option(help=f"One of {', '.join(MACHINES)}.", autocompletion=_listed(MACHINES))
+]
+KernelNames = Annotated[
+    str, typer.Option(help="A kernel, or several with commas between.", autocompletion=_listed(NAMED))
+]
+SearchName = Annotated[
+    str | None, typer.Option(help="How it is minimised.", autocompletion=_listed(searches.BY_NAME))
+]
+Impute = Annotated[bool, typer.Option("--impute", help="Fill missing values: mean, or commonest level.")]
+Drop = Annotated[list[str] | None, typer.Option(help="A column to leave out; may be given several times.")]
+TaskName = Annotated[Task, typer.Option(help="Whether the target is classes or numbers.")]
+Holdout = Annotated[float, typer.Option(help="Share of the rows to set aside for measuring the error.")]
+Scale = Annotated[bool, typer.Option(help="Bring the features to mean 0 and variance 1 first.")]
+
+
+def _version(asked: bool):
+    if asked:
+        print(f"foldless {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def foldless(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+):
+    """Tune kernel machines without cross-validation folds."""
+
+
+@app.command()
+def demo(
+    report: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"), seed: Seed = 0
+):
+    """Tune a classifier on embedded data, beside a grid search, and write a report."""
+    data = breast_cancer()
+    request = Request(holdout=HOLDOUT, seed=seed, verbose=_bar())
+    study = conduct(data, request, "scikit-learn's breast cancer data", command_line())
+    with _waiting("the same by GridSearchCV(SVC): 10 x 10 settings, 10 folds"):
+        baseline = grid_search(data, seed)
+    title = f"{data.target_name}: {len(study.y)} rows to tune on, {study.held_out.rows} held out"
+    console().print(table(title, side_by_side(study, baseline), ("", "foldless", "GridSearchCV(SVC)")))
+    ratio = baseline.seconds / study.seconds
+    console().print(f"foldless was {ratio:.0f} times as fast in this run." if ratio > 1 else "", markup=False)
+    _write(study, report)
+
+
+def side_by_side(study, baseline):
+    """Return rows (what, ours, grid search's)."""
+    estimator = study.estimator
+    return [
+        ("machine", "kernel logistic", "support vector"),
+        ("C", number(estimator.C_), number(baseline.C)),
+        ("width", number(estimator.kernel_.length_scale), number(baseline.width)),
+        ("LOO cross-entropy per row", number(cross_entropy(study)), "-"),
+        (
+            "estimated error (LOO, 10 folds)",
+            percent(study.loo_error),
+            percent(baseline.folds_error),
+        ),
+        ("held-out error", percent(study.held_out.error), percent(baseline.held_out_error)),
+        ("evaluations (fits)", str(estimator.n_evaluations_), str(baseline.fits)),
+        ("seconds", f"{study.seconds:.2f}", f"{baseline.seconds:.2f}"),
+        ("time, as a ratio", "1", f"{baseline.seconds / study.seconds:.1f}"),
+    ]
+
+
+@app.command()
+def tune(
+    data: Data,
+    target: Target = None,
+    report: Report = None,
+    save: Save = None,
+    as_json: Json = False,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    time_budget: Budget = None,
+    criterion: CriterionName = None,
+    machine: MachineName = None,
+    kernel: KernelNames = "rbf",
+    search: SearchName = None,
+    impute: Impute = False,
+    drop: Drop = None,
+    task: TaskName = Task.auto,
+    holdout: Holdout = 0.0,
+    scale: Scale = True,
+):
+    """Tune a kernel machine on a table, without folds."""
+    rows = _table(data, target, drop, impute, task)
+    kernels = tuple(name.strip() for name in kernel.split(",") if name.strip())
+    request = Request(
+        machine, kernels, criterion, search, holdout, scale, seed, jobs, time_budget, verbose=_bar()
+    )
+    study = conduct(rows, request, data.name, command_line())
+    if as_json:
+        print(json.dumps(plain(study), allow_nan=False))
+    else:
+        _tell(rows.notes)
+        console().print(table(f"{data.name}: {rows.target_name}", facts(study), ("", "")))
+    if report is not None:
+        _write(study, report)
+    if save is not None:
+        save_model(save, study.model, rows.encoder, getattr(study.estimator, "classes_", None))
+        say(f"wrote {save}")
+    if study.estimator.selection_.outcome.stop is Stop.INTERRUPTED:
+        raise typer.Exit(INTERRUPTED)
+
+
+@app.command()
+def predict(
+    model: Annotated[
+        Path, typer.Argument(help="A file written by `foldless tune --save`.", show_default=False)
+    ],
+    data: Annotated[
+        Path, typer.Argument(help="Rows to predict; columns are found by name.", show_default=False)
+    ],
+    output: Annotated[Path | None, typer.Option(help="Write the CSV there instead of printing it.")] = None,
+):
+    """Predict the rows of a table: one line each, with probabilities where the machine has them."""
+    loaded = load_model(model)
+    rows = read_new(data, loaded.encoder)
+    _tell([*([loaded.note] if loaded.note else []), *rows.notes])
+    header, lines = predictions(loaded.model, rows.X, loaded.encoder.target_name)
+    with (
+        nullcontext(sys.stdout) if output is None else output.open("w", newline="", encoding="utf-8") as file
+    ):
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(lines)
+
+
+def predictions(model, X, target):
+    """Return a header and rows: the prediction, then a probability per class if there are any."""
+    predicted = model.predict(X).tolist()
+    if not hasattr(model[-1], "predict_proba"):
+        return [target], [[value] for value in predicted]
+    header = [target, *(f"probability of {label}" for label in model[-1].classes_)]
+    return header, [[value, *p] for value, p in zip(predicted, model.predict_proba(X).tolist())]
+
+
+@app.command()
+def reproduce(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="TABLE",
+            help="For instance li-2.",
+            autocompletion=lambda incomplete: _listed(tables())(incomplete),
+        ),
+    ],
+    data: Annotated[Path, typer.Option(help="Directory with the data sets as .npz files.")],
+    splits: Annotated[
+        int | None, typer.Option(help="Fewer splits than the paper, for a quick look.", min=1)
+    ] = None,
+):
+    """Print a table of a paper, ours beside theirs."""
+    if name not in tables():
+        raise UnknownName("TABLE", name, tables())
+    if not data.is_dir():
+        raise DataError(f"--data {data}: there is no such directory.")
+    with _waiting(f"computing {name}"):
+        print(table_function(name)(data, **({} if splits is None else {"splits": splits})))
+
+
+def command_line():
+    """What the user typed, so that a shell reads it back the same."""
+    return shlex.join(["foldless", *sys.argv[1:]])
+
+
+def _table(path, target, drop, impute, task):
+    rows = read_table(path, target, drop=drop or (), impute=impute, task=task.value)
+    if rows.y is None:
+        raise DataError(f"{path}: which column is to be predicted? Name it: --target COLUMN.")
+    return rows
+
+
+def _write(study, path):
+    with _waiting(f"writing {path}"):
+        write_report(study, path)
+    say(f"wrote {path}")
+
+
+def _tell(notes):
+    for note in notes:
+        say(f"note: {note}")
+
+
+def _bar():
+    """Progress is for people who look: only where stderr is a terminal."""
+    return int(sys.stderr.isatty())
+
+
+def _waiting(what):
+    return console(stderr=True).status(what) if sys.stderr.isatty() else nullcontext()

@@ -1,0 +1,118 @@
+"""What lies around the optimum: the tuned parameters by name, and the criterion on a coarse grid of two of them."""
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from foldless.representation import Dense, Nystrom, has_noise, spread_landmarks
+from foldless.selection import is_precomputed
+
+LANDMARKS = 96  # of the grid: the picture shows a landscape, the search saw more
+ALL_ROWS = 200  # up to which the grid looks at the whole matrix
+MARGIN, REACH = 0.7, 2.5  # log units beyond the visited points, and at least around the best
+SIDES = (9, 25)  # fewest and most points along one axis
+SECONDS = 4.0  # that the grid may take, about
+EDGE = 1e-3  # log units from a bound that count as being on it
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One tuned parameter: its name, value and bounds, in natural units."""
+
+    name: str
+    value: float
+    low: float = 0.0
+    high: float = np.inf
+
+    @property
+    def on_bound(self) -> str:
+        """``"lower"`` or ``"upper"`` if the value sits on that bound, else empty."""
+        if self.low > 0 and np.log(self.value / self.low) < EDGE:
+            return "lower"
+        return "upper" if np.isfinite(self.high) and np.log(self.high / self.value) < EDGE else ""
+
+
+def parameters(selection):
+    """Return the tuned parameters of a selection in the order of ``theta``."""
+    kernel, problem = selection.kernel, selection.problem
+    free = [h for h in kernel.hyperparameters if not h.fixed]
+    names = [name for h in free for name in _names(h)]
+    found = [Parameter(n, *np.exp([t, *b])) for n, t, b in zip(names, kernel.theta, kernel.bounds)]
+    machine = selection.machine.theta if problem.tune_machine else ()
+    letter = "C" if selection.machine.sign > 0 else "alpha"
+    return found + [Parameter(letter, float(np.exp(t))) for t in machine]
+
+
+def _names(hyperparameter):
+    name = hyperparameter.name.rpartition("__")[2]
+    count = hyperparameter.n_elements
+    return [name] if count == 1 else [f"{name}[{i}]" for i in range(count)]
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """The criterion on a grid: ``value[i, j]`` at ``y[i]``, ``x[j]``, all in natural units."""
+
+    x: np.ndarray
+    y: np.ndarray
+    value: np.ndarray
+    names: tuple[str, str]
+    landmarks: int | None  # None if the whole matrix was looked at
+
+
+def surface(selection, seconds=SECONDS):
+    """Evaluate the criterion around the optimum of a selection with two tuned parameters.
+
+    Parameters
+    ----------
+    selection : Selection
+    seconds : float
+        About as long as it may take; decides how fine the grid is.
+
+    Returns
+    -------
+    surface : Surface or None
+        None unless exactly two parameters were tuned.
+    """
+    named = parameters(selection)
+    if len(named) != 2:
+        return None
+    problem = sketch(selection.problem)
+    (left, right), (bottom, top) = window(selection.outcome)
+    begun = time.perf_counter()
+    problem(selection.outcome.best.theta)
+    cost = time.perf_counter() - begun
+    side = int(np.clip(np.sqrt(seconds / max(cost, 1e-6)), *SIDES))
+    x, y = np.linspace(left, right, side), np.linspace(bottom, top, side)
+    landmarks = getattr(problem.representation, "landmarks", None)
+    count = None if landmarks is None else len(landmarks)
+    return Surface(np.exp(x), np.exp(y), _grid(problem, x, y), tuple(p.name for p in named), count)
+
+
+def sketch(problem):
+    """Return the same problem on few landmarks and at the accuracy of a picture."""
+    X, machine = problem.representation.X, getattr(problem.machine, "rough", problem.machine)
+    whole = X.shape[0] <= ALL_ROWS or has_noise(problem.kernel) or is_precomputed(problem.kernel)
+    landmarks = None if whole else spread_landmarks(X, min(LANDMARKS, X.shape[0]), np.random.default_rng(0))
+    return replace(problem, machine=machine, representation=Dense(X) if whole else Nystrom(X, landmarks))
+
+
+def window(outcome):
+    """Return bounds (p, 2) in log units: what was visited near the best, and some way around."""
+    best = outcome.best.theta
+    visited = np.array([step.theta for step in outcome.trace if np.all(np.abs(step.theta - best) < 8)])
+    low = np.minimum(visited.min(axis=0) - MARGIN, best - REACH)
+    high = np.maximum(visited.max(axis=0) + MARGIN, best + REACH)
+    return np.column_stack([low, high])
+
+
+def _grid(problem, x, y):
+    """Walk up and down the columns, so that each fit starts at its neighbour's."""
+    value = np.full((len(y), len(x)), np.inf)
+    for j in range(len(x)):
+        carry = None
+        for i in range(len(y)):
+            evaluation = problem(np.array([x[j], y[i]]), carry)
+            value[i, j], carry = evaluation.value, evaluation.carry
+    return value

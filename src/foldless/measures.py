@@ -1,0 +1,81 @@
+r"""How much probabilities tell, and whether they can be trusted.
+
+References
+----------
+.. [1] Cawley and Talbot, *Efficient approximate leave-one-out cross-validation for kernel logistic regression*,
+   table 3.
+"""
+
+import numpy as np
+from sklearn.calibration import CalibrationDisplay
+
+
+def target_information(y, proba, classes=None, baseline="classes"):
+    r"""Bits per point that probabilities tell about the class, beyond what a baseline knows.
+
+    .. math:: \frac1n \sum_i \log_2 p_{i y_i} + H, \qquad H = -\sum_c r_c \log_2 r_c,
+
+    with :math:`r_c` the frequencies of the classes in ``y``: always guessing them tells nothing, certainty and truth
+    tell H. The paper [1]_ takes H = 1 bit, right only for two balanced classes: ``baseline="uniform"``, which is
+    :math:`\log_2 k` for k classes.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+    proba : array-like of shape (n, k), or (n,) for the second of two classes
+        For instance ``model.predict_proba(X)``, or ``model.loo_proba_`` for the training points.
+    classes : array-like of shape (k,), optional
+        The labels of the columns, as in ``model.classes_``; by default the sorted labels of ``y``.
+    baseline : {"classes", "uniform"}
+
+    Returns
+    -------
+    bits : float
+        Minus infinity if a class that occurs was given probability zero.
+
+    Examples
+    --------
+    >>> round(target_information([0, 0, 0, 1], [0.25, 0.25, 0.25, 0.25]), 3)
+    0.0
+    """
+    if baseline not in ("classes", "uniform"):
+        raise ValueError(f"baseline must be 'classes' or 'uniform', got {baseline!r}.")
+    y, proba = np.asarray(y), np.asarray(proba, dtype=float)
+    proba = np.column_stack([1 - proba, proba]) if proba.ndim == 1 else proba
+    classes = np.unique(y) if classes is None else np.asarray(classes)
+    if proba.shape != (len(y), len(classes)):
+        raise ValueError(
+            f"proba must have shape {(len(y), len(classes))} for y and classes, got {proba.shape}."
+        )
+    T = y[:, None] == classes
+    if not np.all(T.any(axis=1)):
+        raise ValueError(f"y holds {y[~T.any(axis=1)][0]!r}, which is not among classes.")
+    with np.errstate(divide="ignore"):
+        known = np.mean(np.log2(proba[T]))
+    r = T.mean(axis=0)
+    entropy = np.log2(len(classes)) if baseline == "uniform" else -np.sum(r[r > 0] * np.log2(r[r > 0]))
+    return float(known + entropy)
+
+
+def loo_reliability(model, y, **options):
+    """Reliability plot of a fitted classifier of two classes from its leave-one-out probabilities: no folds.
+
+    Parameters
+    ----------
+    model : KernelLogisticRegression
+        Fitted, or any classifier with ``loo_proba_`` and ``classes_``.
+    y : array-like of shape (n,)
+        The labels it was fitted to.
+    **options
+        Of :meth:`sklearn.calibration.CalibrationDisplay.from_predictions`: ``n_bins``, ``strategy``, ``ax``, ...
+
+    Returns
+    -------
+    display : sklearn.calibration.CalibrationDisplay
+    """
+    if len(model.classes_) != 2:
+        raise ValueError(f"a reliability plot needs two classes, got {len(model.classes_)}.")
+    options.setdefault("name", f"{type(model).__name__}, leave-one-out")
+    return CalibrationDisplay.from_predictions(
+        y, model.loo_proba_[:, 1], pos_label=model.classes_[1], **options
+    )

@@ -1,0 +1,39 @@
+"""Tables for a terminal. Everything from a file is printed as text: rich's own markup in it stays inert."""
+
+import sys
+
+from foldless.extras import need
+
+
+def console(stderr=False):
+    """Return a console; control characters in names were refused or quoted before they come here."""
+    return need("rich.console", "cli").Console(stderr=stderr, highlight=False, soft_wrap=False)
+
+
+def table(title, rows, columns):
+    """Return a table of texts.
+
+    Parameters
+    ----------
+    title : str
+    rows : iterable of sequences of str
+    columns : sequence of str
+        Headings; the first column is to the left, the others to the right.
+    """
+    rich, text = need("rich.table", "cli"), need("rich.text", "cli").Text
+    grid = rich.Table(title=text(title), title_justify="left", box=need("rich.box", "cli").SIMPLE_HEAD)
+    for i, heading in enumerate(columns):
+        grid.add_column(text(heading), justify="right" if i else "left", overflow="fold")
+    for row in rows:
+        grid.add_row(*(text(printable(cell)) for cell in row))
+    return grid
+
+
+def printable(value):
+    """Return a text without control characters, which could move the cursor or change the colours."""
+    return "".join(c if c.isprintable() else "�" for c in str(value))
+
+
+def say(message):
+    """Print one line on stderr."""
+    print("foldless:", printable(" ".join(str(message).split())), file=sys.stderr)

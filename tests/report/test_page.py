@@ -1,0 +1,158 @@
+"""The page as a text: self-contained, escaped, complete."""
+
+import json
+import warnings
+from html.parser import HTMLParser
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from hostile import LABELS, NAMES, hostile_study
+
+from foldless.data import Table
+from foldless.encoding import Code, Encoder
+from foldless.report.combine import page, panels
+from foldless.report.figures import inert
+from foldless.report.page import embedded
+from foldless.study import Request, conduct
+
+
+def table_of(X, y, task="classification"):
+    names = [f"x{j}" for j in range(X.shape[1])]
+    encoder = Encoder(tuple(Code(name, "number") for name in names), "y", task)
+    return Table(X, y, names, "y", task, encoder)
+
+
+def study_of(X, y, task="classification", **options):
+    return conduct(table_of(X, y, task), Request(**options), "made up", "foldless tune made-up.csv")
+
+
+class Elements(HTMLParser):
+    """All start tags with their attributes, and the texts between."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.texts = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the search may run into its budget
+        return hostile_study(tmp_path_factory.mktemp("hostile"))
+
+
+@pytest.fixture(scope="module")
+def hostile_page(hostile):
+    return page(hostile)
+
+
+def test_names_from_the_file_make_no_element(hostile_page):
+    tags = Elements(hostile_page).tags
+    scripts = [attributes for tag, attributes in tags if tag == "script"]
+    assert scripts == [{"type": "application/json", "id": "figures"}, {}, {}]
+    assert not [tag for tag, _ in tags if tag in ("img", "a", "i", "iframe", "object", "base", "form")]
+    assert not [name for _, attributes in tags for name in attributes if name.startswith("on")]
+
+
+def test_names_from_the_file_are_shown_as_text(hostile_page):
+    texts = " ".join(Elements(hostile_page).texts)
+    for name in NAMES:
+        assert name in texts
+
+
+def test_names_in_figures_are_escaped_for_plotly(hostile):
+    found = json.dumps([panel.figure for panel in panels(hostile)])
+    for name in (*NAMES, *LABELS):
+        for piece in ("<script", "<img", "<b>", "<a "):
+            if piece in name:
+                assert piece not in found
+    assert inert(NAMES[0])[:10] in found
+
+
+def test_names_never_enter_a_template(hostile):
+    for panel in panels(hostile):
+        for trace in panel.figure["data"]:
+            template = trace.get("hovertemplate", "") + trace.get("texttemplate", "")
+            assert "alert" not in template
+            assert "bold" not in template
+
+
+def test_nothing_is_fetched(hostile_page):
+    for tag, attributes in Elements(hostile_page).tags:
+        assert "src" not in attributes, tag
+        assert "href" not in attributes, tag
+
+
+def test_the_policy_allows_the_two_scripts_and_no_network(hostile_page):
+    policy = next(
+        attributes["content"]
+        for tag, attributes in Elements(hostile_page).tags
+        if attributes.get("http-equiv") == "Content-Security-Policy"
+    )
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert policy.count("sha256-") == 2
+    assert "unsafe-eval" not in policy
+    assert "http" not in policy
+
+
+def test_embedded_json_cannot_end_its_element():
+    data = {"a": "</script><!--\u2028\u2029&", "b": [1.5, None]}
+    text = embedded(data)
+    assert not set("<>&\u2028\u2029") & set(text)
+    assert json.loads(text) == data
+
+
+def test_every_figure_is_one_that_plotly_accepts(two_classes, three_classes, hostile):
+    X, y = two_classes
+    studies = [study_of(X, y.astype(int), holdout=0.2), study_of(*three_classes), hostile]
+    for study in studies:
+        for panel in panels(study):
+            go.Figure(panel.figure)  # raises on an unknown attribute
+            json.dumps(panel.figure, allow_nan=False)
+
+
+def test_two_tuned_parameters_have_a_surface_and_many_have_relevances(two_classes, hostile):
+    X, y = two_classes
+    names = [panel.name for panel in panels(study_of(X, y.astype(int)))]
+    assert names == ["surface", "trace", "margins", "reliability", "confusion"]
+    assert [panel.name for panel in panels(hostile)] == [
+        "trace",
+        "relevance",
+        "margins",
+        "reliability",
+        "confusion",
+    ]
+
+
+def test_figures_count_every_row_once(three_classes):
+    X, y = three_classes
+    study = study_of(X, y)
+    figure = {panel.name: panel.figure for panel in panels(study)}
+    assert sum(sum(bar["y"]) for bar in figure["margins"]["data"]) == len(y)
+    assert np.sum(figure["confusion"]["data"][0]["z"]) == len(y)
+    wrong = sum(figure["margins"]["data"][1]["y"])
+    assert wrong == round(study.loo_error * len(y))
+    assert np.trace(figure["confusion"]["data"][0]["z"]) == len(y) - wrong
+    cases = figure["reliability"]["data"][1]["customdata"]
+    assert sum(case[0] for case in cases) == 3 * len(y)  # one versus rest
+
+
+def test_the_relevance_is_one_over_the_length_scale(hostile):
+    figure = next(panel.figure for panel in panels(hostile) if panel.name == "relevance")
+    lengths = hostile.estimator.kernel_.length_scale
+    assert figure["data"][0]["x"] == pytest.approx(np.sort(1 / lengths), rel=1e-5)
+    assert figure["layout"]["yaxis"]["ticktext"][-1] == inert(NAMES[int(np.argmin(lengths))])
+
+
+def test_the_page_tells_the_command_and_versions(hostile_page):
+    texts = " ".join(Elements(hostile_page).texts)
+    assert "</code><script>alert(7)" in texts
+    assert "scikit-learn" in texts

@@ -1,0 +1,307 @@
+"""The command line, driven as a user drives it."""
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from foldless import __version__
+from foldless.cli import run
+from foldless.datasets import make_ripley
+
+ENVIRONMENT = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "COLUMNS": "100", "FOLDLESS_DEBUG": ""}
+
+
+def foldless(*arguments, cwd=None, **options):
+    """Run `python -m foldless` in a process of its own."""
+    command = [sys.executable, "-m", "foldless", *map(str, arguments)]
+    return subprocess.run(
+        command, cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, timeout=120, **options
+    )
+
+
+def write(path, header, rows):
+    path.write_text("\n".join([header, *(",".join(map(str, row)) for row in rows)]) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def ripley(tmp_path_factory):
+    """Two hundred points of two classes, and ten more without their class."""
+    folder = tmp_path_factory.mktemp("ripley")
+    X, y = make_ripley(210, random_state=1)
+    names = np.array(["left", "right"])[y]
+    write(folder / "train.csv", "first,second,side", zip(X[:200, 0], X[:200, 1], names[:200]))
+    write(folder / "new.csv", "second,first", zip(X[200:, 1], X[200:, 0]))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tuned(ripley):
+    """One run that asks for everything: JSON, a report, a model."""
+    done = foldless(
+        "tune", "train.csv", "--target", "side", "--json", "--holdout", "0.2", "--seed", "3",
+        "--report", "out.html", "--save", "model.skops", cwd=ripley,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_tune_prints_one_json_object_and_nothing_else(tuned):
+    found = json.loads(tuned.stdout)
+    assert found["task"] == "classification"
+    assert found["rows"] == 160
+    assert found["held_out_rows"] == 40
+    assert found["parameters"].keys() == {"length_scale", "C"}
+    assert 0 < found["held_out_error"] < 0.25
+    assert 0.03 < found["loo_error"] < 0.2  # the best rule has 8.9 %
+    assert found["evaluations"] == len(found["trace"])
+    assert found["command"].startswith("foldless tune train.csv --target side --json")
+    assert found["versions"]["foldless"] == __version__
+
+
+def test_the_chosen_value_is_the_lowest_of_the_trace(tuned):
+    found = json.loads(tuned.stdout)
+    lowest = min(step["value"] for step in found["trace"] if step["value"] is not None)
+    assert found["criterion"]["value"] == pytest.approx(lowest, rel=1e-4)
+
+
+def test_the_same_seed_gives_the_same_choice(tuned, ripley, capsys):
+    path = str(ripley / "train.csv")
+    assert run(["tune", path, "--target", "side", "--json", "--holdout", "0.2", "--seed", "3"]) == 0
+    first, second = json.loads(tuned.stdout), json.loads(capsys.readouterr().out)
+    assert first["parameters"] == second["parameters"]
+    assert first["held_out_error"] == second["held_out_error"]
+
+
+def test_progress_is_silent_where_stderr_is_no_terminal(tuned):
+    assert tuned.stderr.splitlines() == ["foldless: wrote out.html", "foldless: wrote model.skops"]
+
+
+def test_predict_gives_a_line_per_row_with_probabilities(tuned, ripley):
+    done = foldless("predict", "model.skops", "new.csv", cwd=ripley)
+    assert done.returncode == 0, done.stderr
+    header, *lines = done.stdout.splitlines()
+    assert header == "side,probability of left,probability of right"
+    assert len(lines) == 10
+    for line in lines:
+        label, left, right = line.split(",")
+        assert float(left) + float(right) == pytest.approx(1)
+        assert label == ("left" if float(left) > 0.5 else "right")
+
+
+def test_predict_writes_to_a_file(tuned, ripley, capsys):
+    assert (
+        run(
+            [
+                "predict",
+                str(ripley / "model.skops"),
+                str(ripley / "new.csv"),
+                "--output",
+                str(ripley / "p.csv"),
+            ]
+        )
+        == 0
+    )
+    assert capsys.readouterr().out == ""
+    assert len((ripley / "p.csv").read_text().splitlines()) == 11
+
+
+def test_tune_prints_a_table(ripley, capsys):
+    assert run(["tune", str(ripley / "train.csv"), "--target", "side", "--kernel", "rbf, linear"]) == 0
+    said = capsys.readouterr()
+    for word in ("width", "C", "leave-one-out error", "evaluations", "seconds"):
+        assert word in said.out
+    assert "--task overrides" in said.err
+
+
+def test_version():
+    done = foldless("--version")
+    assert (done.returncode, done.stdout.strip()) == (0, f"foldless {__version__}")
+
+
+@pytest.mark.parametrize("command", ["demo", "tune", "predict", "reproduce"])
+def test_help_names_every_command(command, capsys):
+    assert run(["--help"]) == 0
+    assert command in capsys.readouterr().out
+    assert run([command, "--help"]) == 0
+
+
+def test_reproduce_prints_the_papers_numbers_beside_ours(tmp_path, capsys, monkeypatch):
+    from foldless.reproduce import li
+
+    monkeypatch.setattr(li, "PAPER", {"wdbc": li.PAPER["wdbc"]})  # the set that comes with scikit-learn
+    monkeypatch.setattr(li, "KERNELS", li.KERNELS[18:22])
+    assert run(["reproduce", "li-2", "--data", str(tmp_path), "--splits", "1"]) == 0
+    said = capsys.readouterr().out
+    assert "li-2: test errors" in said
+    assert "(2.29±1.15)" in said
+
+
+def test_reproduce_lists_the_tables_it_knows(tmp_path, capsys):
+    assert run(["reproduce", "li-9", "--data", str(tmp_path)]) == 2
+    assert "li-2" in capsys.readouterr().err
+    assert run(["reproduce", "li-2", "--data", str(tmp_path / "nowhere")]) == 2
+    assert "nowhere" in capsys.readouterr().err
+
+
+def test_shell_completion_is_offered():
+    done = subprocess.run(
+        [sys.executable, "-m", "foldless"],
+        env={
+            **ENVIRONMENT,
+            "_FOLDLESS_COMPLETE": "complete_bash",
+            "COMP_WORDS": "foldless tu",
+            "COMP_CWORD": "1",
+        },
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert "tune" in done.stdout
+
+
+GOOD = [(0.1 * i, (i * 7) % 5, "ab"[i % 2]) for i in range(12)]
+
+MISTAKES = {
+    "missing file": (None, ["--target", "y"], ["nothing.csv", "no such file"]),
+    "missing column": (GOOD, ["--target", "Z"], ["'Z'"]),
+    "no target": (GOOD, [], ["--target"]),
+    "non-numeric feature": ([*GOOD[:-1], ("oops", 1, "a")], ["--target", "y"], ["'x1'", "oops", "line 13"]),
+    "one class": ([(*row[:2], "a") for row in GOOD], ["--target", "y"], ["one class"]),
+    "too few rows": (GOOD[:3], ["--target", "y"], ["3 rows", "4"]),
+    "missing value": ([("", 1, "a"), *GOOD], ["--target", "y"], ["--impute"]),
+    "infinite value": ([("inf", 1, "a"), *GOOD], ["--target", "y"], ["infinite"]),
+    "unknown machine": (GOOD, ["--target", "y", "--machine", "nil"], ["--machine", "logistic", "'nil'"]),
+    "unknown criterion": (GOOD, ["--target", "y", "--criterion", "nil"], ["criterion", "loo", "'nil'"]),
+    "unknown kernel": (GOOD, ["--target", "y", "--kernel", "nil"], ["kernel", "rbf", "'nil'"]),
+    "unknown search": (GOOD, ["--target", "y", "--search", "nil"], ["search", "lbfgs", "'nil'"]),
+    "unknown task": (GOOD, ["--target", "y", "--task", "nil"], ["--task", "nil"]),
+    "unknown option": (GOOD, ["--target", "y", "--nil"], ["--nil"]),
+    "holdout of everything": (GOOD, ["--target", "y", "--holdout", "1"], ["--holdout"]),
+    "unwritable report": (GOOD, ["--target", "y", "--report", "no/such/folder/r.html"], ["no/such/folder"]),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_one_line_and_exit_code_2(name, tmp_path, monkeypatch, capsys):
+    rows, options, words = MISTAKES[name]
+    monkeypatch.chdir(tmp_path)
+    if rows is not None:
+        write(tmp_path / "data.csv", "x1,x2,y", rows)
+    code = run(["tune", "nothing.csv" if rows is None else "data.csv", *options])
+    said = capsys.readouterr()
+    complaint = [line for line in said.err.splitlines() if "note:" not in line]
+    assert code == 2
+    assert len(complaint) == 1
+    for word in words:
+        assert word in complaint[0]
+
+
+HOSTILE = {
+    "empty": b"",
+    "zeros": b"\x00" * 5000,
+    "random": bytes(np.random.default_rng(0).integers(0, 256, 5000, dtype=np.uint8)),
+    "cut parquet": b"PAR1" + b"\x00" * 40,
+    "cut zip": b"PK\x03\x04" + b"\x00" * 40,
+    "cut gzip": b"\x1f\x8b\x08\x00",
+    "ragged": b"a,b,y\n1,2\n3,4,5,6\n1,2,3\n",
+    "terminal codes": b"a,\x1b[31mb,y\n" + b"1,\x1b]0;x\x07,0\n" * 6,
+    "utf-16": "a,b,y\n1,2,3\n".encode("utf-16"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_file_is_one_line_and_exit_code_2(name, tmp_path, capsys):
+    path = tmp_path / "data.csv"
+    path.write_bytes(HOSTILE[name])
+    code = run(["tune", str(path), "--target", "y"])
+    said = capsys.readouterr()
+    assert code == 2
+    assert said.out == ""
+    assert len(said.err.splitlines()) == 1
+    assert "\x1b" not in said.err
+    assert "Traceback" not in said.err
+
+
+def test_a_mistake_in_a_process_of_its_own(tmp_path):
+    done = foldless("tune", "nothing.csv", "--target", "y", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "foldless: nothing.csv: there is no such file. Check the name and the directory.\n"
+
+
+def test_markup_in_names_is_printed_as_text(tmp_path, capsys):
+    write(
+        tmp_path / "data.csv",
+        "a,b,[bold red]y[/]",
+        [(*row[:2], "[link=x]" if row[2] == "a" else "b") for row in GOOD],
+    )
+    assert run(["tune", str(tmp_path / "data.csv"), "--target", "[bold red]y[/]"]) == 0
+    assert "[bold red]y[/]" in capsys.readouterr().out
+
+
+def test_categories_and_missing_values(tmp_path, capsys):
+    rows = [(i, "" if i == 5 else "uvw"[i % 3], "yes" if i > 20 else "no") for i in range(40)]
+    path = write(tmp_path / "data.csv", "age,kind,y", rows)
+    assert run(["tune", str(path), "--target", "y", "--impute", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["features"] == ["age", "kind=u", "kind=v", "kind=w"]
+    assert any("filled with" in note for note in found["notes"])
+
+
+def test_a_time_budget_ends_the_search(ripley, capsys):
+    assert run(["tune", str(ripley / "train.csv"), "--target", "side", "--json", "--time-budget", "0"]) == 0
+    said = capsys.readouterr()
+    found = json.loads(said.out)
+    assert found["stop"] == "time"
+    assert "time budget was spent" in said.err
+
+
+def test_ctrl_c_prints_the_best_so_far_and_exits_130(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 40))
+    y = np.where(X[:, 0] * X[:, 1] + rng.normal(size=900) > 0, "p", "q")
+    path = write(
+        tmp_path / "wide.csv", ",".join([*(f"x{j}" for j in range(40)), "y"]), [(*a, b) for a, b in zip(X, y)]
+    )
+    mine, theirs = pty.openpty()  # a terminal, so that there is a bar to wait for
+    command = [
+        sys.executable,
+        "-m",
+        "foldless",
+        "tune",
+        str(path),
+        "--target",
+        "y",
+        "--kernel",
+        "rbf-ard",
+        "--json",
+    ]
+    with subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=theirs) as process:
+        seen, begun = "", time.monotonic()
+        while "best" not in seen and time.monotonic() - begun < 60:
+            seen += os.read(mine, 4096).decode(errors="replace")
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+    os.close(theirs)
+    os.close(mine)
+    found = json.loads(out)
+    assert process.returncode == 130
+    assert found["stop"] == "interrupted"
+    assert re.search("tuning", seen)
+
+
+def test_a_closed_pipe_is_no_error(ripley):
+    command = f"{sys.executable} -m foldless predict model.skops new.csv | true"
+    done = subprocess.run(
+        command, shell=True, cwd=ripley, env=ENVIRONMENT, capture_output=True, text=True, timeout=60
+    )
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,130 @@
+"""What the documents say is so: examples run, quoted code is the code, docstrings match their signatures."""
+
+import doctest
+import inspect
+import re
+import runpy
+from pathlib import Path
+
+import matplotlib
+import pytest
+
+import foldless
+
+ROOT = Path(__file__).parents[1]
+GROUPS = ("criteria", "searches", "kernels", "machines", "datasets")
+LONG = {"plot_twenty_thousand_rows.py"}  # `make docs` runs them all
+
+
+def public_objects():
+    """Names and objects a user may import: those of foldless, and those of its five modules."""
+    for name in foldless.__all__:
+        if name not in GROUPS:
+            yield name, getattr(foldless, name)
+    for group in GROUPS:
+        module = getattr(foldless, group)
+        for name in module.__all__:
+            if callable(getattr(module, name)):
+                yield f"{group}.{name}", getattr(module, name)
+
+
+PUBLIC = dict(public_objects())
+
+
+def documented(text):
+    """Parameters of a numpydoc docstring, name -> what is said of its type."""
+    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\w[^\n]*\n-{3,}\n|\Z)", text, re.DOTALL | re.MULTILINE)
+    found = {}
+    for line in section[1].splitlines() if section else ():
+        if line and not line[0].isspace():
+            names, _, kind = line.partition(" : ")
+            found |= {name.strip().lstrip("*"): kind for name in names.split(",")}
+    return found
+
+
+def signature(thing):
+    """Parameters of a public object, without those that only collect others."""
+    kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return {p.name: p for p in inspect.signature(thing).parameters.values() if p.kind not in kinds}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_object_says_what_it_is(name):
+    text = inspect.getdoc(PUBLIC[name])
+    assert text
+    assert PUBLIC[name].__doc__, "an inherited docstring does not count"
+    assert not text.startswith(f"{name.rpartition('.')[2]}("), "a dataclass says more than its signature"
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_documented_parameters_are_those_of_the_signature(name):
+    said = documented(inspect.getdoc(PUBLIC[name]))
+    assert set(said) <= set(signature(PUBLIC[name]))
+
+
+@pytest.mark.parametrize("name", [name for name in foldless.__all__ if name not in GROUPS])
+def test_every_parameter_of_the_main_names_is_documented(name):
+    assert set(documented(inspect.getdoc(PUBLIC[name]))) == set(signature(PUBLIC[name]))
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_documented_defaults_are_those_of_the_signature(name):
+    actual = signature(PUBLIC[name])
+    for parameter, kind in documented(inspect.getdoc(PUBLIC[name])).items():
+        said = re.search(r"default=(.+)$", kind)
+        if said:
+            assert said[1] == repr(actual[parameter].default).replace("'", '"'), parameter
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLIC if inspect.isclass(PUBLIC[name])])
+def test_every_public_method_says_what_it_does(name):
+    for method, member in vars(PUBLIC[name]).items():
+        if not method.startswith("_") and (inspect.isfunction(member) or isinstance(member, property)):
+            assert inspect.getdoc(getattr(PUBLIC[name], method)), method
+
+
+def test_the_docstring_reader_reads_numpydoc():
+    text = "Sum.\n\nParameters\n----------\na, b : int, default=3\n    Two.\nc\n    Free.\n\nReturns\n-------\nd : int\n"
+    assert documented(text) == {"a": "int, default=3", "b": "int, default=3", "c": ""}
+
+
+def test_the_lines_of_the_readme_run():
+    found = doctest.testfile(str(ROOT / "README.md"), module_relative=False, optionflags=doctest.ELLIPSIS)
+    assert found.attempted >= 9
+    assert found.failed == 0
+
+
+def test_the_readme_keeps_a_place_for_the_measurements():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert text.index("<!-- bench:start -->") < text.index("<!-- bench:end -->")
+
+
+def test_files_that_documents_point_to_exist():
+    for document in [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs/guide").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text(encoding="utf-8")):
+            assert (document.parent / target).exists(), f"{document.name}: {target}"
+
+
+def test_code_quoted_in_contributing_is_the_code():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    quotes = re.findall(r"From\s+`(src/[^`]+)`[^`]*?```python\n(.*?)```", text, re.DOTALL)
+    assert len(quotes) >= 5
+    for path, code in quotes:
+        assert code in (ROOT / path).read_text(encoding="utf-8"), path
+
+
+def test_files_named_in_contributing_exist():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    for path in re.findall(r"`((?:src|tests)/[^`]+)`", text):
+        assert (ROOT / path).exists(), path
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("plot_*.py")), ids=lambda path: path.name)
+def test_examples_run(path, monkeypatch, capsys):
+    if path.name in LONG:
+        pytest.skip("takes long; `make docs` runs it")
+    matplotlib.use("agg", force=True)
+    monkeypatch.setattr("sys.argv", [str(path)])
+    runpy.run_path(str(path), run_name="__main__")
+    matplotlib.pyplot.close("all")
+    assert capsys.readouterr().out
