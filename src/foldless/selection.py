@@ -263,7 +263,8 @@ def regularise(machine, gram, Y, **options):
     """
     by, nothing = criteria.LOO(), ConstantKernel(1.0, "fixed")
     machine = getattr(machine, "along", machine)
-    plan = Plan(X=None, Y=Y, machine=machine, criterion=by, search=as_search("lbfgs"), **options)
+    search = searches.LBFGS(tolerance=1e-8)  # evaluations on one Gram are cheap
+    plan = Plan(X=None, Y=Y, machine=machine, criterion=by, search=search, **options)
     problem = Problem(nothing, machine, by, Held(gram), Y)
     scale = float(np.mean(gram.diag()))
     starts = plan.of_strength(scale, np.linspace(*np.log(REGULARISATION), PATH)).reshape(-1, 1)
