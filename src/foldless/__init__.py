@@ -10,6 +10,7 @@ from foldless.estimators import (
     KernelRidgeRegressor,
     KernelSearch,
     KernelSubsetRegressor,
+    KernelSVC,
 )
 from foldless.mixture import combine_kernels
 
@@ -20,6 +21,7 @@ __all__ = [
     "KernelLogisticRegression",
     "KernelPoissonRegressor",
     "KernelRidgeRegressor",
+    "KernelSVC",
     "KernelSearch",
     "KernelSubsetRegressor",
     "combine_kernels",

@@ -514,7 +514,8 @@ class Plan:
 
     def coarse(self, kernel, scale):
         """Widths and regularisation around the kernel as given."""
-        widths = [kernel.theta + width for width in (WIDTHS if len(kernel.theta) else (0.0,))]
+        wide = _length_scales(kernel)
+        widths = [kernel.theta + width * wide for width in (WIDTHS if len(kernel.theta) else (0.0,))]
         strengths = self.of_strength(scale, STRENGTHS).reshape(-1, 1) if self.tune_machine else [np.zeros(0)]
         return [np.r_[width, strength] for width in widths for strength in strengths]
 
@@ -563,6 +564,13 @@ class Plan:
         if min(last - low, high - last) < 1e-3 * (high - low):
             message = f"{self.criterion.name} is lowest at the edge of the range of the regularisation: "
             warnings.warn(CriterionWarning(message + f"{self.criterion.why_not}."), stacklevel=2)
+
+
+def _length_scales(kernel):
+    """Return 1 where theta is a length scale and 0 elsewhere; without any, 1 everywhere."""
+    free = [h for h in kernel.hyperparameters if not h.fixed]
+    wide = np.array([float("length_scale" in h.name) for h in free for _ in range(h.n_elements)])
+    return wide if np.any(wide) else np.ones(len(kernel.theta))
 
 
 def representation_gap(kernel, X, solution):

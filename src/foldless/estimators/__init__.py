@@ -6,12 +6,14 @@ from foldless.estimators.poisson import KernelPoissonRegressor
 from foldless.estimators.ridge import KernelRidgeRegressor
 from foldless.estimators.search import KernelSearch
 from foldless.estimators.subset import KernelSubsetRegressor
+from foldless.estimators.svc import KernelSVC
 
 __all__ = [
     "KernelLSSVC",
     "KernelLogisticRegression",
     "KernelPoissonRegressor",
     "KernelRidgeRegressor",
+    "KernelSVC",
     "KernelSearch",
     "KernelSubsetRegressor",
 ]
