@@ -206,7 +206,9 @@ def test_the_optimum_of_expectation_propagation_leaves_an_ascent_little_to_do():
     box = Box(problem.theta - 2, problem.theta + 2)
     outcome = HMCAscent()(problem, box, [problem.theta], max_evaluations=5)
     first, last = outcome.trace[0], outcome.trace[-1]
-    assert np.all(np.abs(first.gradient) < 4 * first.error + 0.01)  # its gradients are right to some thousandths
+    assert np.all(
+        np.abs(first.gradient) < 4 * first.error + 0.01
+    )  # its gradients are right to some thousandths
     assert np.all(first.error < 0.02)
     assert np.max(np.abs(last.theta - first.theta)) < 0.7
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.contracts import LazyReading, Reading
+from foldless.contracts import LazyReading, PathReading, Reading
 from foldless.criterion import Criterion
 from foldless.errors import Undefined
 from foldless.inference import (
@@ -17,7 +17,7 @@ from foldless.inference import (
     laplace_evidence,
 )
 from foldless.linalg import add_symmetric, embed
-from foldless.machines import LSSVMSolution, SmoothSolution, SquaredHingeSolution, SVMSolution
+from foldless.machines import LSSVMSolution, RidgeSolution, SmoothSolution, SquaredHingeSolution, SVMSolution
 
 TOO_GOOD = 0.15  # excess of the Laplace evidence, in nats per point, that gives its false maximum away
 WIDE = 100.0  # prior variance of a free bias where one is needed, in mean diagonals
@@ -34,6 +34,11 @@ class Evidence(Criterion):
     .. math:: \frac{d}{dK} = \tilde A - (n-1)\, \frac{\alpha \alpha'}{y'\alpha};  \tag{2}
 
     without one, n for n - 1 and no terms with 1. Several columns give the mean of their values.
+
+    *Ridge*: exact, with the noise variance profiled, the mean over outputs; half of ABIC, with no constant between
+    them (with an intercept both are the restricted likelihood),
+
+    .. math:: \tfrac{n}{2} \ln(2\pi\, y'Ry/n) + \tfrac n2 - \tfrac12 \ln\det R.  \tag{3}
 
     *Smooth machines*: Laplace's approximation around the fit, see
     :func:`foldless.inference.laplace_evidence`. A flat prior on the bias is improper: on separable data the cost
@@ -111,6 +116,12 @@ class Evidence(Criterion):
             f"the Laplace evidence at the chosen point is {excess:.2f} per point above that of expectation propagation: "
             "this is its false maximum at large amplitudes. Use criterion='evidence-ep', or bound the amplitude."
         )
+
+    @read.register
+    def _(self, solution: RidgeSolution) -> Reading:
+        value, slope, M = solution.deviance()
+        parts = {"sigma2": float(solution.variances().mean()), "df": solution.df}
+        return PathReading(value / 2, lambda: solution.adjoint(0.5 * M), solution.along(slope / 2), parts)
 
     @read.register
     def _(self, solution: SVMSolution) -> Reading:

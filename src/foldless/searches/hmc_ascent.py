@@ -91,6 +91,8 @@ class HMCAscent(Search):
             return np.ones(len(here.theta), dtype=bool)
         noise = 0.0 if there.error is None else 2 * there.error
         old, new = np.abs(here.gradient), np.abs(there.gradient)
-        old = np.maximum(old, np.max(old) / 4)  # a small derivative is moved by the other parameters, not by its own
+        old = np.maximum(
+            old, np.max(old) / 4
+        )  # a small derivative is moved by the other parameters, not by its own
         flipped = (here.gradient * there.gradient < 0) & (new > 0.5 * old + noise)
         return flipped | (new > 2 * old + noise + 1e-12)
