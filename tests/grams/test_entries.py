@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from oracles_svm import GRAMS, matrix, problem
 
 from foldless.grams import LowRankGram
 from foldless.linalg import embed
+from oracles_svm import GRAMS, matrix, problem
 
 approx = pytest.approx
 
