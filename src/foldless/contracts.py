@@ -257,7 +257,11 @@ class PathReading:
     """
 
     def __init__(
-        self, value: float, derive: Callable[[], Any] | None, slope: Vector, parts: Mapping[str, float] | None = None
+        self,
+        value: float,
+        derive: Callable[[], Any] | None,
+        slope: Vector,
+        parts: Mapping[str, float] | None = None,
     ):
         self.value, self._derive, self.slope, self.parts = value, derive, slope, parts or {}
 

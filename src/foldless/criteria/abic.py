@@ -69,5 +69,9 @@ class ABIC(Criterion):
     def _(self, solution: RidgeSolution) -> Reading:
         sigma2 = None if self.sigma2 is None else noise.noise_of(self.sigma2, solution)
         value, slope, M = solution.deviance(sigma2)
-        parts = {"sigma2": float(solution.variances(sigma2).mean()), "df": solution.df, "tuned": float(self.tuned)}
+        parts = {
+            "sigma2": float(solution.variances(sigma2).mean()),
+            "df": solution.df,
+            "tuned": float(self.tuned),
+        }
         return PathReading(value + 2 * self.tuned, lambda: solution.adjoint(M), solution.along(slope), parts)
