@@ -2,12 +2,15 @@
 
 from foldless import criteria, datasets, kernels, machines, measures, searches
 from foldless.choose import select_kernel
+from foldless.compare import compare
 from foldless.estimators import (
     KernelLogisticRegression,
     KernelLSSVC,
     KernelPoissonRegressor,
     KernelRidgeRegressor,
+    KernelSearch,
     KernelSubsetRegressor,
+    KernelSVC,
 )
 from foldless.mixture import combine_kernels
 
@@ -18,8 +21,11 @@ __all__ = [
     "KernelLogisticRegression",
     "KernelPoissonRegressor",
     "KernelRidgeRegressor",
+    "KernelSVC",
+    "KernelSearch",
     "KernelSubsetRegressor",
     "combine_kernels",
+    "compare",
     "criteria",
     "datasets",
     "kernels",

@@ -49,11 +49,19 @@ class KernelShell(BaseEstimator):
         tags.input_tags.pairwise = self._pairwise
         return tags
 
+    def _candidates(self, X):
+        """The kernel, or kernels, to choose from."""
+        return self.kernel
+
+    def _criterion(self):
+        """What chooses."""
+        return self.criterion
+
     def _select(self, X, Y, machine, fixed, **changes):
         """Select with the estimator's parameters, some of them changed."""
         options = {
-            "kernel": self.kernel,
-            "criterion": self.criterion,
+            "kernel": self._candidates(X),
+            "criterion": self._criterion(),
             "search": self.search,
             "gram": self.gram,
             "n_components": self.n_components,
@@ -87,11 +95,14 @@ class KernelShell(BaseEstimator):
 
     def _outputs(self, X):
         """Return the outputs (n, k) at new points, a block of rows at a time."""
+        return self._each_block(X, lambda rows: self._cross(rows) @ self.dual_coef_.T) + self.intercept_
+
+    def _each_block(self, X, compute):
+        """Validate new points and compute something for a block of rows at a time."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         rows = max(1, BLOCK // max(1, self.dual_coef_.shape[1]))
-        blocks = [self._cross(X[i : i + rows]) @ self.dual_coef_.T for i in range(0, X.shape[0], rows)]
-        return np.concatenate(blocks) + self.intercept_
+        return np.concatenate([compute(X[i : i + rows]) for i in range(0, X.shape[0], rows)])
 
     def _cross(self, X):
         return X[:, self.X_fit_] if self._pairwise else gram(self.kernel_, X, self.X_fit_)
