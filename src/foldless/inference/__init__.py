@@ -4,6 +4,7 @@ from foldless.inference.diagnostics import effective_draws, rhat
 from foldless.inference.ep import (
     EPPosterior,
     HingeSite,
+    ProbitSite,
     SquaredHingeSite,
     Tilted,
     class_probability,
@@ -25,6 +26,7 @@ __all__ = [
     "Bend",
     "EPPosterior",
     "HingeSite",
+    "ProbitSite",
     "Reference",
     "SquaredHingeSite",
     "Target",
