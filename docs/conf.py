@@ -49,7 +49,7 @@ sphinx_gallery_conf = {
 }
 warnings.filterwarnings("ignore", category=UserWarning, message="FigureCanvasAgg is non-interactive")
 
-GROUPS = ("criteria", "searches", "kernels", "machines", "datasets")
+GROUPS = [name for name in foldless.__all__ if inspect.ismodule(getattr(foldless, name))]
 
 
 def _section(title, names, module):
@@ -58,13 +58,17 @@ def _section(title, names, module):
     return [*lines, *(f"   {name}" for name in names), ""]
 
 
+def _is_own(thing):
+    return callable(thing) and getattr(thing, "__module__", "").startswith("foldless")
+
+
 def _write_reference():
     own = [name for name in foldless.__all__ if name not in GROUPS]
     lines = ["Reference", "=========", "", ".. currentmodule:: foldless", ""]
     lines += _section("Estimators and functions", own, foldless)
     for group in GROUPS:
         module = getattr(foldless, group)
-        named = [name for name in module.__all__ if callable(getattr(module, name))]
+        named = [name for name in getattr(module, "__all__", vars(module)) if _is_own(getattr(module, name))]
         lines += _section(f"foldless.{group}", [f"{group}.{name}" for name in named], module)
     text = "\n".join(lines)
     path = HERE / "reference.rst"

@@ -7,7 +7,10 @@ from foldless.estimators import (
     KernelLogisticRegression,
     KernelLSSVC,
     KernelPoissonRegressor,
+    KernelRidgeRegressor,
     KernelSearch,
+    KernelSubsetRegressor,
+    KernelSVC,
 )
 from foldless.mixture import combine_kernels
 
@@ -17,7 +20,10 @@ __all__ = [
     "KernelLSSVC",
     "KernelLogisticRegression",
     "KernelPoissonRegressor",
+    "KernelRidgeRegressor",
+    "KernelSVC",
     "KernelSearch",
+    "KernelSubsetRegressor",
     "combine_kernels",
     "compare",
     "criteria",

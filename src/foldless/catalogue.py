@@ -3,46 +3,40 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from foldless.errors import UnknownName
-from foldless.estimators import KernelLogisticRegression
-from foldless.estimators.logistic import probabilities
+from foldless.estimators import KernelLogisticRegression, KernelLSSVC, KernelPoissonRegressor
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One machine: estimator, what it is for, its name in a sentence, and outputs -> probabilities if it has any."""
+    """One machine: its estimator, what it is for, its name in a sentence, and how outputs become predicted numbers."""
 
     estimator: type
     task: str
     title: str
-    probabilities: Callable | None = None
+    respond: Callable = np.asarray  # of regressors: the identity, or the inverse link
 
 
 MACHINES = {
-    "logistic": Entry(
-        KernelLogisticRegression, "classification", "kernel logistic regression", probabilities
-    ),
+    "logistic": Entry(KernelLogisticRegression, "classification", "kernel logistic regression"),
+    "lssvc": Entry(KernelLSSVC, "classification", "least-squares support vector machine"),
+    "poisson": Entry(KernelPoissonRegressor, "regression", "kernel Poisson regression", np.exp),
 }
+USUAL = {"classification": "logistic", "regression": "ridge"}
 TASKS = ("classification", "regression")
 
 
-def default_machine(task):
-    """Name of the first machine of the table that does ``task``."""
-    for name, entry in MACHINES.items():
-        if entry.task == task:
-            return name
-    raise UnknownName("task", task, {entry.task for entry in MACHINES.values()})
-
-
 def look_up(name, task):
-    """Return the entry called ``name``, or the default one for ``task`` when it is None.
+    """Return the entry called ``name``, or the usual one for ``task`` when it is None.
 
     Raises
     ------
     UnknownName
         If there is no such machine, or it does not do ``task``; the message lists those that do.
     """
-    name = default_machine(task) if name is None else name
+    name = USUAL[task] if name is None else name
     if name not in MACHINES or MACHINES[name].task != task:
         fitting = [other for other, entry in MACHINES.items() if entry.task == task]
         raise UnknownName(f"--machine (for {task})", name, fitting)

@@ -36,6 +36,8 @@ KERNELS = (
     "Exponentiation",
 )
 
+PARTS = ("foldless.calibration.Sigmoid",)  # what our estimators hold besides arrays and kernels
+
 
 @dataclass(frozen=True)
 class ModelFile:
@@ -57,7 +59,7 @@ def trusted_types():
     """Names of the types a model file may build beyond those skops trusts by itself."""
     own = [f"{entry.estimator.__module__}.{entry.estimator.__qualname__}" for entry in MACHINES.values()]
     theirs = [f"sklearn.gaussian_process.kernels.{name}" for name in KERNELS]
-    return sorted({*own, *theirs, *_own_kernels()})
+    return sorted({*own, *theirs, *_own_kernels(), *PARTS})
 
 
 def _own_kernels():

@@ -25,7 +25,7 @@ class Request:
     Parameters
     ----------
     machine : str, optional
-        A name of the catalogue; by default the first that does the task.
+        A name of the catalogue; by default the usual one for the task.
     kernel : tuple of str
         One kernel, or candidates of which the criterion chooses one.
     criterion, search : str, optional
@@ -127,13 +127,14 @@ class Study:
         outputs = self.loo_outputs
         if outputs is None:
             return None
-        return self.estimator.classes_[decide(outputs)] if self.is_classification else outputs[:, 0]
+        if self.is_classification:
+            return self.estimator.classes_[decide(outputs)]
+        return entry_of(self.estimator).respond(outputs[:, 0])
 
-    @cached_property
+    @property
     def loo_probabilities(self):
         """Probabilities (n, k) that belong to :attr:`loo_outputs`; None for machines without."""
-        turn = entry_of(self.estimator).probabilities
-        return None if turn is None or self.loo_outputs is None else turn(self.loo_outputs)
+        return getattr(self.estimator, "loo_proba_", None)
 
     @cached_property
     def loo_error(self):

@@ -9,11 +9,13 @@ import plotly.graph_objects as go
 import pytest
 from hostile import LABELS, NAMES, hostile_study
 
+from foldless.catalogue import MACHINES
 from foldless.data import Table
 from foldless.encoding import Code, Encoder
 from foldless.report.combine import page, panels
 from foldless.report.figures import inert
 from foldless.report.page import embedded
+from foldless.report.text import plain
 from foldless.study import Request, conduct
 
 
@@ -145,6 +147,24 @@ def test_figures_count_every_row_once(three_classes):
     assert sum(case[0] for case in cases) == 3 * len(y)  # one versus rest
 
 
+def test_counts_get_the_figures_of_a_regression(rng):
+    X = rng.uniform(-2, 2, size=(80, 1))
+    study = study_of(
+        X, rng.poisson(np.exp(1 + np.sin(2 * X[:, 0]))).astype(float), "regression", machine="poisson"
+    )
+    figure = {panel.name: panel.figure for panel in panels(study)}
+    assert list(figure) == ["surface", "trace", "predicted", "residuals"]
+    go.Figure(figure["predicted"])
+    assert min(figure["predicted"]["data"][1]["x"]) > 0  # rates, not their logarithms
+    assert sum(figure["residuals"]["data"][0]["y"]) == 80
+    assert study.loo_error == pytest.approx(
+        np.sqrt(np.mean((study.y - np.exp(study.estimator.loo_decision_)) ** 2))
+    )
+    texts = " ".join(Elements(page(study)).texts)
+    assert "alpha" in texts
+    assert "RMSE" in texts
+
+
 def test_the_relevance_is_one_over_the_length_scale(hostile):
     figure = next(panel.figure for panel in panels(hostile) if panel.name == "relevance")
     lengths = hostile.estimator.kernel_.length_scale
@@ -156,3 +176,13 @@ def test_the_page_tells_the_command_and_versions(hostile_page):
     texts = " ".join(Elements(hostile_page).texts)
     assert "</code><script>alert(7)" in texts
     assert "scikit-learn" in texts
+
+
+@pytest.mark.parametrize(
+    "machine", [name for name, entry in MACHINES.items() if entry.task == "classification"]
+)
+def test_every_classifier_of_the_catalogue_can_be_reported(machine, three_classes):
+    study = study_of(*three_classes, machine=machine)
+    texts = " ".join(Elements(page(study)).texts)
+    assert MACHINES[machine].title in texts
+    json.dumps(plain(study), allow_nan=False)

@@ -278,3 +278,19 @@ def test_each_level_of_a_hierarchical_grid_halves_the_spacing(levels):
 def test_a_search_with_less_than_one_start_is_refused():
     with pytest.raises(ValueError, match="n_starts must be at least 1, got 0"):
         LBFGS(n_starts=0)(BOWL, BOX, STARTS)
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1e-6, 1e9])
+def test_lbfgs_does_not_depend_on_the_unit_of_the_criterion(unit):
+    def search(unit):
+        def evaluate(theta, carry=None):
+            bowl = (theta[0] - 0.3) ** 2 + 10 * (theta[1] + 1.2) ** 4 + 0.01
+            slope = np.array([2 * (theta[0] - 0.3), 40 * (theta[1] + 1.2) ** 3])
+            return Evaluation(unit * bowl, lambda: unit * slope)
+
+        return LBFGS()(evaluate, Box(np.full(2, -5.0), np.full(2, 5.0)), [np.array([3.0, 3.0])])
+
+    here, there = search(1.0), search(unit)
+    assert there.best.value == pytest.approx(unit * here.best.value, rel=1e-6)
+    assert here.best.value == pytest.approx(0.01, rel=0.01)
+    assert here.stop == there.stop == Stop.CONVERGED

@@ -3,6 +3,7 @@
 import inspect
 import platform
 import re
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
@@ -50,10 +51,19 @@ def cross_entropy(study):
     return float(-np.mean(np.log(np.maximum(own, np.finfo(float).tiny))))
 
 
+def tuned(study):
+    """Tuned parameters, under the names the estimator gives them."""
+    estimator = study.estimator
+    found = parameters(estimator.selection_)
+    if found and found[-1].name == "C" and hasattr(estimator, "alpha_"):
+        found[-1] = replace(found[-1], name="alpha", value=estimator.alpha_)
+    return found
+
+
 def chosen(study):
     """Tuned parameters as (name, text); one line for many of a kind."""
     groups: dict[str, list[float]] = {}
-    for parameter in parameters(study.estimator.selection_):
+    for parameter in tuned(study):
         groups.setdefault(parameter.name.partition("[")[0], []).append(parameter.value)
     return [(WORDS.get(name, name), _values(values)) for name, values in groups.items()]
 
@@ -225,7 +235,7 @@ def plain(study):
         "features": study.table.feature_names,
         "machine": entry_of(estimator).title,
         "kernel": str(estimator.kernel_),
-        "parameters": {p.name: p.value for p in parameters(selection)},
+        "parameters": {p.name: float(p.value) for p in tuned(study)},
         "criterion": {"name": selection.criterion.name, "value": float(estimator.criterion_value_)},
         "loo_cross_entropy": cross_entropy(study),
         "loo_error": study.loo_error,

@@ -12,6 +12,7 @@ from foldless.simplex import descend_by_simplex
 from foldless.walk import Search, best_starts
 
 CLIFF = 1e3  # an undefined point looks this much worse than the best, in units of its size
+FLOOR = 1e-3  # values below this part of the first one are as good as zero
 
 
 @dataclass(frozen=True)
@@ -59,14 +60,33 @@ class LBFGS(Search):
         def cost(x):  # L-BFGS-B begins with a step of length one: let that be the stride
             step = first if np.array_equal(x, begin) else walk.look(x * self.stride, "descent")
             value, gradient = _finite(walk, step)
-            return value, gradient * self.stride
+            return value / unit, gradient * self.stride / unit
 
+        unit = max(abs(first.value), np.max(np.abs(first.gradient))) or 1.0
+        settled = _Settled(first.value / unit, self.tolerance)
         begin = first.theta / self.stride
         bounds = np.column_stack([walk.box.low, walk.box.high]) / self.stride
-        options = {"ftol": self.tolerance, "gtol": 0.0, "maxls": 12}
-        end = minimize(cost, begin, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+        options = {"ftol": 0.0, "gtol": 0.0, "maxls": 12}
+        end = minimize(
+            cost, begin, jac=True, method="L-BFGS-B", bounds=bounds, options=options, callback=settled
+        )
         walk.settle(end.x * self.stride)
-        return Stop.CONVERGED if end.success else Stop.STALLED
+        return Stop.CONVERGED if end.success or settled.reached else Stop.STALLED
+
+
+class _Settled:
+    """Ends a descent whose gain is small against the value: L-BFGS-B itself would call all below 1e-5 alike."""
+
+    def __init__(self, first, tolerance):
+        self.last, self.least, self.tolerance = first, FLOOR * abs(first), tolerance
+        self.reached = False
+
+    def __call__(self, intermediate_result):
+        value = intermediate_result.fun
+        self.reached = self.last - value <= self.tolerance * max(abs(value), self.least)
+        self.last = value
+        if self.reached:
+            raise StopIteration
 
 
 def _finite(walk, look):
