@@ -9,7 +9,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "foldless"
 
 BELOW_GRAMS = {"contracts", "errors", "linalg", "verbs", "kernels"}
-BELOW_MACHINES = BELOW_GRAMS | {"labels", "targets", "losses", "grams", "boxqp"}
+BELOW_MACHINES = BELOW_GRAMS | {"labels", "targets", "losses", "grams", "boxqp", "smoother"}
 BELOW_CRITERIA = BELOW_MACHINES | {"machines", "inference", "criterion", "folds"}
 WALKING = {"jobs", "starts", "lattice", "simplex"}
 BELOW_SELECTION = (
@@ -35,6 +35,7 @@ MAY_IMPORT = {
     "criterion": {"contracts", "errors"},
     "targets": set(),
     "losses": {"errors", "targets"},
+    "smoother": {"contracts", "errors", "linalg"},
     "folds": set(),
     "kernels": BELOW_GRAMS - {"kernels"},
     "named": BELOW_GRAMS,
@@ -53,13 +54,19 @@ MAY_IMPORT = {
     "progress": set(),
     "shell": BELOW_ESTIMATORS,
     "datasets": {"errors"},
+    "tables": set(),
     "measures": {"errors"},
     "sheet": {"errors"},
     "formats": {"errors", "sheet"},
     "encoding": {"errors", "sheet"},
     "data": {"errors"} | FILES,
-    "estimators": BELOW_ESTIMATORS | {"shell"},
-    "reproduce": BELOW_ESTIMATORS | {"choose", "mixture", "estimators"},
+    "refits": {"contracts", "space"},
+    "ensemble": set(),
+    "translation": BELOW_SELECTION | {"space"},
+    "attempts": BELOW_ESTIMATORS | {"shell", "space", "refits", "translation"},
+    "estimators": BELOW_ESTIMATORS | {"shell", "space", "attempts", "ensemble"},
+    "compare": BELOW_ESTIMATORS | {"estimators"},
+    "reproduce": BELOW_ESTIMATORS | {"choose", "mixture", "estimators", "measures", "tables"},
     "extras": {"errors"},
     "landscape": BELOW_SELECTION | {"selection"},
     "catalogue": {"errors", "estimators"},

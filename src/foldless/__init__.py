@@ -2,7 +2,16 @@
 
 from foldless import criteria, datasets, kernels, machines, measures, searches
 from foldless.choose import select_kernel
-from foldless.estimators import KernelLogisticRegression, KernelLSSVC, KernelPoissonRegressor
+from foldless.compare import compare
+from foldless.estimators import (
+    KernelLogisticRegression,
+    KernelLSSVC,
+    KernelPoissonRegressor,
+    KernelRidgeRegressor,
+    KernelSearch,
+    KernelSubsetRegressor,
+    KernelSVC,
+)
 from foldless.mixture import combine_kernels
 
 __version__ = "0.1.0"
@@ -11,7 +20,12 @@ __all__ = [
     "KernelLSSVC",
     "KernelLogisticRegression",
     "KernelPoissonRegressor",
+    "KernelRidgeRegressor",
+    "KernelSVC",
+    "KernelSearch",
+    "KernelSubsetRegressor",
     "combine_kernels",
+    "compare",
     "criteria",
     "datasets",
     "kernels",

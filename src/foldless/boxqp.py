@@ -2,10 +2,12 @@ r"""The quadratic programme behind a support vector machine, solved exactly by a
 
 With signs y, signed coefficients :math:`\beta = y \circ \alpha` and a diagonal :math:`D \ge 0`,
 
-.. math:: \min_\beta\; \tfrac12 \beta'(K + D)\beta - c'\beta, \qquad 0 \le y_i \beta_i \le u_i, \qquad 1'\beta = t,  \tag{1}
+.. math:: \min_\beta\; \tfrac12 \beta'(K + D)\beta - c'\beta, \qquad 0 \le y_i \beta_i \le u_i, \qquad
+          1'\beta = t,  \tag{1}
 
 the last condition only with a free bias b, its multiplier. Support vector machines have :math:`c = y`,
-:math:`t = 0`; the smallest ball around points has :math:`c = \operatorname{diag}(K)/2`, :math:`t = 1`. Every index is *lower* (:math:`\alpha_i = 0`), *upper*
+:math:`t = 0`; the smallest ball around points has :math:`c = \operatorname{diag}(K)/2`, :math:`t = 1`.
+Every index is *lower* (:math:`\alpha_i = 0`), *upper*
 (:math:`\alpha_i = u_i`) or *free*; on the free set F
 
 .. math:: (K + D)_{FF}\, \beta_F + b 1 = c_F - K_{FU}\, \beta_U,  \tag{2}

@@ -126,6 +126,9 @@ class Gram(Protocol):
     def weighted_spectrum(self, v: Vector, bias: bool = False) -> Any:
         """Return the eigenpairs of ``D K D``, ``D = diag(sqrt(v))``, with a bias those orthogonal to ``D1``."""
 
+    def image_beside(self, free: Matrix, s: Vector, B: Matrix | None = None) -> tuple[Matrix, Vector]:
+        """Return left singular vectors of ``S K B`` beside orthonormal directions ``free``, singular values squared."""
+
     def norm(self) -> float:
         """Return the Frobenius norm."""
 
@@ -239,6 +242,33 @@ class LazyReading:
     def slope(self) -> Vector:
         """Derivative in the machine's theta."""
         return self._derivatives[1]
+
+
+class PathReading:
+    """A reading whose slope is cheap and whose adjoint is not: along a path of ridge parameters nobody asks for it.
+
+    Parameters
+    ----------
+    value : float
+    derive : callable or None
+        Returns the adjoint; None says that there is none.
+    slope : array
+    parts : mapping
+    """
+
+    def __init__(
+        self,
+        value: float,
+        derive: Callable[[], Any] | None,
+        slope: Vector,
+        parts: Mapping[str, float] | None = None,
+    ):
+        self.value, self._derive, self.slope, self.parts = value, derive, slope, parts or {}
+
+    @cached_property
+    def adjoint(self) -> Any:
+        """Total derivative dvalue/dK."""
+        return None if self._derive is None else self._derive()
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,9 @@ class Criterion:
     name: ClassVar[str] = ""
     tunes_kernel: ClassVar[bool] = True
     why_not: ClassVar[str] = ""
+    runs_away: ClassVar[bool] = (
+        False  # its minimum over the regularisation may mean nothing: warn at the edge
+    )
     blind: ClassVar[bool] = False  # to the machine: it looks at kernel and targets alone
 
     def __init_subclass__(cls, **kwargs):
@@ -37,6 +40,18 @@ class Criterion:
         if columns is not None and not issubclass(type(solution), self.readable()):
             return mean_reading([self(column) for column in columns])
         return self.read(solution)
+
+    def prepared(self, machine, grams, Y):
+        """Return the criterion with whatever it estimates once (a noise variance) fixed; by default itself.
+
+        Parameters
+        ----------
+        machine : Machine
+        grams : sequence of Gram
+            One per candidate kernel, or the one at the start of a search.
+        Y : array of shape (n, k)
+        """
+        return self
 
     @singledispatchmethod
     def read(self, solution) -> Reading:

@@ -193,6 +193,50 @@ def symmetric_operator(n, apply):
     return Operator(n, [(1.0, Products(apply))])
 
 
+class Complement:
+    """The complement of p orthonormal directions, as Householder reflections: nothing n x n is stored.
+
+    Parameters
+    ----------
+    free : array of shape (n, p)
+        Orthonormal columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> N = Complement(np.array([[0.6], [0.8]]))
+    >>> N.up(np.eye(1)).round(3).T
+    array([[-0.8,  0.6]])
+    """
+
+    def __init__(self, free):
+        self.n, self.p = free.shape
+        self.mirrors, F = [], np.array(free, dtype=float)
+        for j in range(self.p):
+            w = np.r_[np.zeros(j), F[j:, j]]
+            w[j] += np.copysign(np.linalg.norm(w), w[j])
+            w /= np.linalg.norm(w)
+            F = _mirror(w, F)
+            self.mirrors.append(w)
+
+    def down(self, M):
+        """Return ``N'M`` with ``N`` (n, n - p) an orthonormal basis of the complement."""
+        for w in self.mirrors:
+            M = _mirror(w, M)
+        return M[self.p :]
+
+    def up(self, V):
+        """Return ``N V``."""
+        V = np.concatenate([np.zeros((self.p, *V.shape[1:])), V])
+        for w in reversed(self.mirrors):
+            V = _mirror(w, V)
+        return V
+
+
+def _mirror(w, M):
+    return M - np.multiply.outer(2 * w, w @ M)
+
+
 def embed(G, rows, n):
     """Return the n x n matrix (array or operator, as G is) that has ``G`` on ``rows`` and zeros elsewhere."""
     if isinstance(G, np.ndarray):

@@ -6,7 +6,7 @@ from scipy.spatial.distance import pdist
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern
 
 from foldless.errors import UnknownName
-from foldless.kernels import Precomputed
+from foldless.kernels import Laplacian, Precomputed, Sinc
 
 SAMPLE = 300  # points looked at for the typical distance
 DISTINCT = 2000  # rows up to which repeated ones are set aside first
@@ -41,6 +41,15 @@ def _matern(X):
     return Matern(*_length(X), nu=2.5)
 
 
+def _laplacian(X):
+    return Laplacian(*_length(X))
+
+
+def _sinc(X):
+    length, (low, high) = _length(X)
+    return ConstantKernel((np.pi * length) ** X.shape[1], "fixed") * Sinc(1 / length, (1 / high, 1 / low))
+
+
 def _mean_square(X):
     squares = X.multiply(X).sum() if hasattr(X, "multiply") else np.sum(np.square(X))
     return max(float(squares) / X.shape[0], np.finfo(float).tiny)
@@ -64,6 +73,8 @@ NAMED = {
     "rbf": _rbf,
     "rbf-ard": _rbf_ard,
     "matern": _matern,
+    "laplacian": _laplacian,
+    "sinc": _sinc,
     "poly": _poly,
     "linear": _linear,
     "precomputed": _precomputed,

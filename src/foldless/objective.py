@@ -1,7 +1,7 @@
 """Where kernel, machine and criterion meet: theta in, value and gradient out."""
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,19 @@ class Problem:
     def solve(self, theta, start=None):
         """Return kernel, machine and solution at ``theta``."""
         kernel, machine = self.at(theta)
-        return kernel, machine, machine.solve(self.representation.gram(kernel), self.Y, start)
+        return kernel, machine, machine.solve(self.gram(kernel), self.Y, start)
+
+    def gram(self, kernel):
+        """Return the Gram of ``kernel``; the latest is kept, with what was computed from it."""
+        key = kernel.theta.tobytes()
+        latest = self._latest.get("gram")
+        if latest is None or latest[0] != key:  # one tuple: descents run side by side
+            latest = self._latest["gram"] = (key, self.representation.gram(kernel))
+        return latest[1]
+
+    @cached_property
+    def _latest(self):
+        return {}
 
     def __call__(self, theta, carry=None):
         """Evaluate; a point where fit or criterion does not exist is ``inf``, with the reason."""
@@ -71,9 +83,11 @@ class Problem:
         return np.std(gradients, axis=0, ddof=1) / np.sqrt(len(gradients))
 
     def _gradient(self, kernel, solution, reading, pull=0.0):
-        if reading.adjoint is None or (self.tune_machine and reading.slope is None):
+        if self.tune_machine and reading.slope is None:
             return None
         gradient = np.zeros(0)
         if len(self.kernel.theta):
+            if reading.adjoint is None:
+                return None
             gradient = self.representation.pullback(kernel, solution.gram, reading.adjoint) + pull
         return np.r_[gradient, reading.slope] if self.tune_machine else gradient

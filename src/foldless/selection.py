@@ -22,7 +22,7 @@ from joblib import hash as joblib_hash
 from sklearn.gaussian_process.kernels import CompoundKernel, ConstantKernel, Kernel
 
 from foldless import criteria, searches
-from foldless.contracts import Box, Outcome, Stop
+from foldless.contracts import Box, Outcome, Step, Stop
 from foldless.criterion import Criterion
 from foldless.errors import (
     CriterionWarning,
@@ -51,6 +51,7 @@ NEGLIGIBLE = 0.03  # e / n of eq. (1) below which more landmarks change nothing 
 MEMORY = 1.5e8  # numbers in a low-rank factor
 WORK, LAST_WORK = 5e9, 3e10  # n m^2 of one look, and of the last fit
 REGULARISATION = (1e-5, 1e7)  # of C times the mean diagonal of K
+PREPARE = 800  # rows up to which a criterion prepares itself on the whole matrix
 PATH = 15  # regularisation values looked at on one Gram before the descent: there may be several minima
 CUT_SHORT = (Stop.BUDGET, Stop.TIME, Stop.INTERRUPTED)
 WIDTHS, STRENGTHS = (
@@ -97,6 +98,8 @@ class Selection:
         e / n of eq. (1) at the final fit: 0 for a whole matrix.
     problem : Problem
         What was evaluated last: ``problem.solve(theta)`` fits at any other point, such as ``outcome.optima``.
+    fine : tuple of Step
+        The steps that were taken on the last representation: their values can be compared.
     trials : tuple of Trial
         Every candidate kernel in the order given, the chosen one among them.
     """
@@ -110,6 +113,7 @@ class Selection:
     outcome: Outcome
     gap: float
     problem: Problem
+    fine: tuple[Step, ...] = ()
     trials: tuple[Trial, ...] = ()
 
 
@@ -175,6 +179,8 @@ def select(
     several = len(kernels) > 1
     criterion = as_criterion(criterion)
     criterion.check_choice(kernels)
+    seed = _seed(random_state)
+    criterion = criterion.prepared(machine, looks(kernels, X, seed), Y)
     retune = tune_machine and criterion.blind
     if time_budget is not None:
         time_budget *= _at_a_time(n_jobs, len(kernels)) / len(kernels)
@@ -188,7 +194,7 @@ def select(
         regularisation=regularisation,
         gram=gram,
         n_components=n_components,
-        seed=_seed(random_state),
+        seed=seed,
         max_evaluations=_share(max_evaluations, len(kernels)),
         time_budget=time_budget,
         n_jobs=None if several else n_jobs,
@@ -257,7 +263,8 @@ def regularise(machine, gram, Y, **options):
     """
     by, nothing = criteria.LOO(), ConstantKernel(1.0, "fixed")
     machine = getattr(machine, "along", machine)
-    plan = Plan(X=None, Y=Y, machine=machine, criterion=by, search=as_search("lbfgs"), **options)
+    search = searches.LBFGS(tolerance=1e-8)  # evaluations on one Gram are cheap
+    plan = Plan(X=None, Y=Y, machine=machine, criterion=by, search=search, **options)
     problem = Problem(nothing, machine, by, Held(gram), Y)
     scale = float(np.mean(gram.diag()))
     starts = plan.of_strength(scale, np.linspace(*np.log(REGULARISATION), PATH)).reshape(-1, 1)
@@ -292,6 +299,18 @@ class Held:
     def gram(self, kernel):
         """Return the Gram."""
         return self.held
+
+
+def looks(kernels, X, seed):
+    """Yield Grams around the kernels as given, for what a criterion estimates once before the search."""
+    few, rng = X.shape[0] <= PREPARE, np.random.default_rng(seed)
+    for kernel in kernels:
+        plain = few or has_noise(kernel) or is_precomputed(kernel)
+        representation = Dense(X) if plain else Nystrom(X, spread_landmarks(X, PREPARE // 2, rng))
+        low, high = kernel.bounds.reshape(-1, 2).T
+        for width in WIDTHS if len(kernel.theta) else (0.0,):
+            theta = np.clip(kernel.theta + width, low, high)
+            yield representation.gram(kernel.clone_with_theta(theta) if len(theta) else kernel)
 
 
 def _share(budget, n):
@@ -410,10 +429,12 @@ class Plan:
         """Search on each representation in turn until the approximation no longer matters, then fit."""
         deadline = self.deadline()
         scale, chapter = self.scale(kernel), self.chapter(kernel, number)
-        outcome, starts, rng = None, self.starts(kernel, scale), np.random.default_rng(self.seed)
+        outcome, fine, starts = None, (), self.starts(kernel, scale)
+        rng = np.random.default_rng(self.seed)
         for stage, representation in enumerate(stages(kernel, self.X, self.gram, self.n_components, rng)):
             problem = Problem(kernel, self.rough, self.criterion, representation, self.Y, self.tune_machine)
             after = self.walk(problem, scale, starts, outcome, deadline, f"{chapter}.{stage}")
+            fine = after.trace or fine
             outcome = self.join(outcome, after)
             solution = problem.solve(outcome.best.theta)[2]
             gap = representation_gap(problem.at(outcome.best.theta)[0], self.X, solution)
@@ -424,7 +445,8 @@ class Plan:
         self.tell_edge(outcome, self.box(kernel, scale))
         if self.ends_finer(gap):
             problem = replace(problem, representation=last_representation(self.X, rng))
-        return self.finish(replace(problem, machine=self.machine), outcome, solution)
+        chosen = self.finish(replace(problem, machine=self.machine), outcome, solution)
+        return replace(chosen, fine=fine)
 
     def deadline(self):
         """When to end, by the clock of ``time.perf_counter``; ``None`` is never."""
@@ -492,7 +514,8 @@ class Plan:
 
     def coarse(self, kernel, scale):
         """Widths and regularisation around the kernel as given."""
-        widths = [kernel.theta + width for width in (WIDTHS if len(kernel.theta) else (0.0,))]
+        wide = _length_scales(kernel)
+        widths = [kernel.theta + width * wide for width in (WIDTHS if len(kernel.theta) else (0.0,))]
         strengths = self.of_strength(scale, STRENGTHS).reshape(-1, 1) if self.tune_machine else [np.zeros(0)]
         return [np.r_[width, strength] for width in widths for strength in strengths]
 
@@ -535,12 +558,19 @@ class Plan:
 
     def tell_edge(self, outcome, box):
         """Warn where a criterion that must not be minimised over everything ends at a bound of the regularisation."""
-        if self.criterion.tunes_kernel or not self.tune_machine:
+        if not (self.criterion.runs_away and self.tune_machine):
             return
         last, low, high = outcome.best.theta[-1], box.low[-1], box.high[-1]
         if min(last - low, high - last) < 1e-3 * (high - low):
             message = f"{self.criterion.name} is lowest at the edge of the range of the regularisation: "
             warnings.warn(CriterionWarning(message + f"{self.criterion.why_not}."), stacklevel=2)
+
+
+def _length_scales(kernel):
+    """Return 1 where theta is a length scale and 0 elsewhere; without any, 1 everywhere."""
+    free = [h for h in kernel.hyperparameters if not h.fixed]
+    wide = np.array([float("length_scale" in h.name) for h in free for _ in range(h.n_elements)])
+    return wide if np.any(wide) else np.ones(len(kernel.theta))
 
 
 def representation_gap(kernel, X, solution):

@@ -49,26 +49,37 @@ class KernelShell(BaseEstimator):
         tags.input_tags.pairwise = self._pairwise
         return tags
 
+    def _candidates(self, X):
+        """The kernel, or kernels, to choose from."""
+        return self.kernel
+
+    def _criterion(self):
+        """What chooses."""
+        return self.criterion
+
+    def _select(self, X, Y, machine, fixed, **changes):
+        """Select with the estimator's parameters, some of them changed."""
+        options = {
+            "kernel": self._candidates(X),
+            "criterion": self._criterion(),
+            "search": self.search,
+            "gram": self.gram,
+            "n_components": self.n_components,
+            "n_starts": self.n_starts,
+            "max_evaluations": self.max_evaluations,
+            "time_budget": self.time_budget,
+            "random_state": self.random_state,
+            "n_jobs": self.n_jobs,
+        }
+        with progress(self.verbose, self.max_evaluations) as watch:
+            return select(X, Y, machine=machine, tune_machine=not fixed, watch=watch, **(options | changes))
+
     def _tune(self, X, Y, machine, fixed):
         """Select and keep what was found; ``fixed`` tells whether the regularisation was given."""
-        with progress(self.verbose, self.max_evaluations) as watch:
-            selection = select(
-                X,
-                Y,
-                kernel=self.kernel,
-                machine=machine,
-                criterion=self.criterion,
-                search=self.search,
-                tune_machine=not fixed,
-                gram=self.gram,
-                n_components=self.n_components,
-                n_starts=self.n_starts,
-                max_evaluations=self.max_evaluations,
-                time_budget=self.time_budget,
-                random_state=self.random_state,
-                n_jobs=self.n_jobs,
-                watch=watch,
-            )
+        return self._store(self._select(X, Y, machine, fixed))
+
+    def _store(self, selection):
+        """Keep what was found, as fitted attributes."""
         self.selection_ = selection
         self.kernel_ = selection.kernel
         self.criterion_value_ = float(selection.reading.value)
@@ -84,11 +95,14 @@ class KernelShell(BaseEstimator):
 
     def _outputs(self, X):
         """Return the outputs (n, k) at new points, a block of rows at a time."""
+        return self._each_block(X, lambda rows: self._cross(rows) @ self.dual_coef_.T) + self.intercept_
+
+    def _each_block(self, X, compute):
+        """Validate new points and compute something for a block of rows at a time."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         rows = max(1, BLOCK // max(1, self.dual_coef_.shape[1]))
-        blocks = [self._cross(X[i : i + rows]) @ self.dual_coef_.T for i in range(0, X.shape[0], rows)]
-        return np.concatenate(blocks) + self.intercept_
+        return np.concatenate([compute(X[i : i + rows]) for i in range(0, X.shape[0], rows)])
 
     def _cross(self, X):
         return X[:, self.X_fit_] if self._pairwise else gram(self.kernel_, X, self.X_fit_)
@@ -133,6 +147,21 @@ class ClassifierShell(KernelShell):
         """Most likely class of each row of ``X``."""
         outputs = self._outputs(X)
         return self.classes_[decide(outputs)]
+
+
+class RegressorShell(KernelShell):
+    """Common ground of the regressors: one or several columns of numbers."""
+
+    def _check_targets(self, X, y, sample_weight):
+        """Return rows, targets as columns, and copies (None where nothing was weighed)."""
+        X, y = self._check_fit(X, y, multi_output=True, y_numeric=True)
+        X, y, copies = self._weigh(X, y, sample_weight)
+        self._single = y.ndim == 1
+        Y = np.asarray(y, dtype=float).reshape(len(y), -1)
+        return X, Y, None if np.all(copies == 1) else copies
+
+    def _shaped(self, outputs):
+        return outputs[:, 0] if self._single else outputs
 
 
 def decide(outputs):

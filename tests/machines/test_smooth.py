@@ -230,3 +230,16 @@ def test_theta_is_the_logarithm_of_C():
 def test_oracle_refits_agree_with_the_reference():
     u = refit_outputs(K1, Y1, 2.0, True, singles(8))
     assert agrees(np.sum(np.logaddexp(0, -Y1 * u)), "8.0481208236")
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_few_points_seen_many_times_with_both_labels_fit_at_any_C(form, bias, seed):
+    """Contradictions leave residuals of order 1 that C K must cancel: rounding is then larger than the last step."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(14, 3))[rng.integers(0, 14, size=150)]
+    y = np.where(rng.random(150) < 1 / (1 + np.exp(-X[:, 0])), 1.0, -1.0)
+    K = np.exp(-((X[:, None] - X[None]) ** 2).sum(2) / 2)
+    for C in (1e5, 1e7):
+        s, design = solve(form(K), y, C, bias), Design(K, C, bias)
+        np.testing.assert_allclose(s.z, design.F @ fit(design, y, np.ones(150)), atol=1e-3)

@@ -23,7 +23,9 @@ from foldless.criteria.kric import (
     sollich,
 )
 from foldless.criteria.loo import LOO, loo_outputs
+from foldless.criteria.mallows import Mallows
 from foldless.criteria.radius_margin import RadiusMargin
+from foldless.criteria.sic import SIC
 from foldless.criteria.span import SmoothedSpan, Span
 from foldless.criteria.spectral import Spectral
 from foldless.criteria.xi_alpha import XiAlpha
@@ -51,6 +53,8 @@ __all__ = [
     "KRIC",
     "KRICSollich",
     "LOO",
+    "Mallows",
+    "SIC",
     "RadiusMargin",
     "SmoothedSpan",
     "Span",

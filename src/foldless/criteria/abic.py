@@ -1,13 +1,13 @@
 r"""Akaike's Bayesian information criterion: the evidence, paid for by the hyper-parameters tuned."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatchmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from foldless.contracts import LazyReading, Reading
+from foldless.contracts import LazyReading, PathReading, Reading
 from foldless.criterion import Criterion
-from foldless.inference import laplace_evidence
-from foldless.machines import SmoothSolution
+from foldless.inference import laplace_evidence, noise
+from foldless.machines import RidgeSolution, SmoothSolution
 
 
 @dataclass(frozen=True)
@@ -17,17 +17,37 @@ class ABIC(Criterion):
     *Smooth machines*: Laplace's evidence, as in :class:`foldless.criteria.Evidence`. The number is a constant of
     a search and matters only where kernels with different numbers are compared.
 
+    *Ridge*: the exact evidence of :math:`y \sim N(0, \sigma^2 (I + S / \lambda))`, :math:`\sigma^2` given or profiled
+    (with an intercept restricted, see :mod:`foldless.machines.ridge`); the mean over outputs,
+
+    .. math:: n \ln(2\pi\sigma^2) - \ln\det R + y'Ry / \sigma^2, \qquad \hat\sigma^2 = y'Ry / n,  \tag{1}
+
+    .. math:: M = d/dH = R^{-1} - y y' / \sigma^2.  \tag{2}
+
     Parameters
     ----------
     tuned : int
         Number of hyper-parameters that are tuned.
     bias_prior : float, optional
-        Standard deviation of a normal prior on the bias; ``None`` is flat.
+        Standard deviation of a normal prior on the bias of a smooth machine; ``None`` is flat.
+    sigma2 : float, array of shape (k,), str or None
+        Noise variance of a ridge regression, or the name of an estimate of :mod:`foldless.inference.noise`; by
+        default profiled.
     """
 
     tuned: int = 0
     bias_prior: float | None = 10.0
+    sigma2: Any = None
     name: ClassVar[str] = "abic"
+
+    def __post_init__(self):
+        noise.check_sigma2(self.sigma2)
+        if noise.moves(self.sigma2):
+            raise ValueError("sigma2='per-model' has no meaning for abic; leave sigma2=None to profile it.")
+
+    def prepared(self, machine, grams, Y):
+        """Return the criterion with its noise variance fixed."""
+        return replace(self, sigma2=noise.once(self.sigma2, machine, grams, Y))
 
     @singledispatchmethod
     def read(self, solution) -> Reading:
@@ -44,3 +64,14 @@ class ABIC(Criterion):
 
         parts = {"evidence": evidence.value, "tuned": float(self.tuned)}
         return LazyReading(2 * evidence.value + 2 * self.tuned, derive, parts)
+
+    @read.register
+    def _(self, solution: RidgeSolution) -> Reading:
+        sigma2 = None if self.sigma2 is None else noise.noise_of(self.sigma2, solution)
+        value, slope, M = solution.deviance(sigma2)
+        parts = {
+            "sigma2": float(solution.variances(sigma2).mean()),
+            "df": solution.df,
+            "tuned": float(self.tuned),
+        }
+        return PathReading(value + 2 * self.tuned, lambda: solution.adjoint(M), solution.along(slope), parts)

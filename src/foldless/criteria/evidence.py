@@ -6,12 +6,21 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.contracts import LazyReading, Reading
+from foldless.contracts import LazyReading, PathReading, Reading
 from foldless.criterion import Criterion
 from foldless.errors import Undefined
-from foldless.inference import implicit, laplace_evidence
+from foldless.inference import (
+    HingeSite,
+    SquaredHingeSite,
+    expectation_propagation,
+    implicit,
+    laplace_evidence,
+)
 from foldless.linalg import add_symmetric, embed
-from foldless.machines import LSSVMSolution, SmoothSolution, SquaredHingeSolution, SVMSolution
+from foldless.machines import LSSVMSolution, RidgeSolution, SmoothSolution, SquaredHingeSolution, SVMSolution
+
+TOO_GOOD = 0.15  # excess of the Laplace evidence, in nats per point, that gives its false maximum away
+WIDE = 100.0  # prior variance of a free bias where one is needed, in mean diagonals
 
 
 @dataclass(frozen=True)
@@ -25,6 +34,11 @@ class Evidence(Criterion):
     .. math:: \frac{d}{dK} = \tilde A - (n-1)\, \frac{\alpha \alpha'}{y'\alpha};  \tag{2}
 
     without one, n for n - 1 and no terms with 1. Several columns give the mean of their values.
+
+    *Ridge*: exact, with the noise variance profiled, the mean over outputs; half of ABIC, with no constant between
+    them (with an intercept both are the restricted likelihood),
+
+    .. math:: \tfrac{n}{2} \ln(2\pi\, y'Ry/n) + \tfrac n2 - \tfrac12 \ln\det R.  \tag{3}
 
     *Smooth machines*: Laplace's approximation around the fit, see
     :func:`foldless.inference.laplace_evidence`. A flat prior on the bias is improper: on separable data the cost
@@ -90,6 +104,25 @@ class Evidence(Criterion):
         evidence = laplace_evidence(solution, self.bias_prior)
         return LazyReading(evidence.value, evidence.derive, {"evidence": evidence.value})
 
+    def caution(self, solution):
+        """Compare a support vector machine's Laplace evidence with that of expectation propagation."""
+        columns = getattr(solution, "columns", (solution,))
+        if not isinstance(columns[0], (SVMSolution, SquaredHingeSolution)):
+            return super().caution(solution)
+        excess = float(np.mean([-self(column).value - _by_propagation(column) for column in columns]))
+        if excess < TOO_GOOD:
+            return ""
+        return (
+            f"the Laplace evidence at the chosen point is {excess:.2f} per point above that of expectation propagation: "
+            "this is its false maximum at large amplitudes. Use criterion='evidence-ep', or bound the amplitude."
+        )
+
+    @read.register
+    def _(self, solution: RidgeSolution) -> Reading:
+        value, slope, M = solution.deviance()
+        parts = {"sigma2": float(solution.variances().mean()), "df": solution.df}
+        return PathReading(value / 2, lambda: solution.adjoint(0.5 * M), solution.along(slope / 2), parts)
+
     @read.register
     def _(self, solution: SVMSolution) -> Reading:
         alpha, C = solution.alpha[solution.free], solution.C[solution.free]
@@ -103,6 +136,17 @@ class Evidence(Criterion):
         alpha, C = solution.alpha[solution.free], solution.C[solution.free]
         D = C * np.exp(-self.a * C / alpha)
         return _laplace(solution, D, D * self.a * C / alpha**2, D * (1 - self.a * C / alpha))
+
+
+def _by_propagation(solution):
+    """Log evidence per point by expectation propagation; a free bias gets a wide prior, and its constant back."""
+    gram, constant = solution.gram, 0.0
+    if solution.bias:
+        wide = WIDE * float(np.mean(gram.diag()))
+        gram, constant = gram.shifted(wide), 0.5 * np.log(2 * np.pi * wide)
+    site = {1: HingeSite, 2: SquaredHingeSite}[solution.loss.power](solution.C)
+    log_z = expectation_propagation(gram, solution.y, site, tolerance=1e-4).log_z
+    return (log_z + constant + solution.loss.log_kappa(solution.C)[0].sum()) / solution.n
 
 
 def _laplace(solution, D, in_alpha, in_C):

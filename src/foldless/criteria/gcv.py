@@ -6,15 +6,22 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.contracts import LazyReading, Reading
+from foldless.contracts import LazyReading, PathReading, Reading
 from foldless.criterion import Criterion
+from foldless.errors import Undefined
 from foldless.linalg import add_symmetric
-from foldless.machines import LSSVMSolution
+from foldless.machines import LinearSolution, LSSVMSolution
+from foldless.smoother import EPS, Sensitivity
 
 
 @dataclass(frozen=True)
 class GCV(Criterion):
     r"""Generalised cross-validation.
+
+    *Linear smoothers* (ridge, subset; the mean over outputs), with :math:`\rho = R y` and :math:`t = n - df`,
+
+    .. math:: n \frac{\|\rho\|^2}{t^2}, \qquad
+              M = n \bigl[ -(\rho y' + y \rho') / t^2 + 2 \|\rho\|^2 I / t^3 \bigr].  \tag{3}
 
     *LS-SVM* with weights ``v``, residuals :math:`\rho_i = \lambda \alpha_i / v_i` and h degrees of freedom,
 
@@ -46,3 +53,20 @@ class GCV(Criterion):
             return adjoint, np.array([solution.gram.inner(adjoint)])
 
         return LazyReading(value, derive, {"gcv": value, "df": solution.df})
+
+    @read.register
+    def _(self, solution: LinearSolution) -> Reading:
+        n, t, rss = solution.size, solution.freedom, solution.rss.mean()
+        if t <= n * EPS:
+            raise Undefined("gcv is undefined (0/0): the fit has as many degrees of freedom as points.")
+        value = n * rss / t**2
+        slope = n * (solution.rss_slope.mean() / t**2 - 2 * rss * solution.smoother.trace_slope() / t**3)
+
+        def adjoint():
+            rho, Y = solution.rho, solution.targets.Y
+            M = Sensitivity(identity=2 * n * rss / t**3, P=-n / (t**2 * Y.shape[1]) * rho, Q=Y)  # eq. (3)
+            return solution.adjoint(M)
+
+        return PathReading(
+            float(value), adjoint, solution.along(slope), {"df": solution.df, "rss": float(rss)}
+        )

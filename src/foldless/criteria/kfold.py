@@ -7,13 +7,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from foldless.contracts import LazyReading, Reading
+from foldless.contracts import LazyReading, PathReading, Reading
 from foldless.criterion import Criterion
+from foldless.errors import Undefined
 from foldless.folds import assign
 from foldless.inference import Bend, differentiate
 from foldless.labels import are_labels, error_fraction
 from foldless.linalg import cholesky, solve_lower, symmetric
-from foldless.machines import LSSVMSolution, SmoothSolution
+from foldless.machines import LinearSolution, LSSVMSolution, SmoothSolution
+from foldless.smoother import EPS, Sensitivity
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,14 @@ class KFold(Criterion):
     derivatives is
 
     .. math:: \Phi_z = p - w' \circ (T g_I) \circ (T a_I), \qquad \Phi_V = -\tfrac12 (p q' + q p').  \tag{3}
+
+    *Linear smoothers* (ridge, subset; weights :math:`v`, whitened, mean over outputs): for a block B
+    :math:`z_B = R_{BB}^{-1} \rho_B` and :math:`w_B = R_{BB}^{-1} z_B` give
+
+    .. math:: \sum_B \|z_B\|^2 \Big/ \sum_i v_i, \qquad
+              M = -\sum_B (w_B u_B' + u_B w_B') \Big/ \sum_i v_i, \quad u_B = y - E_B z_B.  \tag{4}
+
+    For the penalty K this is retraining without the block; for others the block's basis functions are kept.
 
     Blocks of one point give leave-one-out.
 
@@ -92,6 +102,15 @@ class KFold(Criterion):
         parts = {"kfold": value, "kfold_mean": value / solution.v.sum(), **solution.wrong("kfold_error", u)}
         return LazyReading(value, lambda: _differentiate_blocks(solution, steps, u), parts)
 
+    @read.register
+    def _(self, solution: LinearSolution) -> Reading:
+        blocks = assign(self.folds, solution.n, self.seed)
+        Z, W = _left_out(solution, blocks)
+        size = solution.mass * Z.shape[1]
+        M = _sensitivity(solution.targets.Y, Z, W, blocks, size)
+        slope = solution.along(solution.slope(M))
+        return PathReading(float((Z**2).sum()) / size, lambda: solution.adjoint(M), slope)
+
 
 @dataclass(frozen=True, eq=False)
 class _Removal:
@@ -137,3 +156,25 @@ def _spread(x, blocks):
     for j, rows in enumerate(blocks):
         out[rows, j] = x[rows]
     return out.reshape(n, -1)
+
+
+def _left_out(solution, blocks):
+    """Return z and w of eq. (4) for all blocks."""
+    Z, W = np.empty_like(solution.rho), np.empty_like(solution.rho)
+    for rows in blocks:
+        R = solution.smoother.block(rows)
+        if np.min(np.linalg.eigvalsh(R)) <= solution.n * EPS:
+            raise Undefined(f"without the block of row {rows[0]} its values are not determined. Raise alpha.")
+        Z[rows] = np.linalg.solve(R, solution.rho[rows])
+        W[rows] = np.linalg.solve(R, Z[rows])
+    return Z, W
+
+
+def _sensitivity(Y, Z, W, blocks, size):
+    P, U = [], []
+    for rows in blocks:
+        w, u = np.zeros_like(Y), Y.copy()
+        w[rows], u[rows] = W[rows], Y[rows] - Z[rows]
+        P.append(w)
+        U.append(u)
+    return Sensitivity(P=-np.hstack(P) / size, Q=np.hstack(U))

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import log_softmax, softmax
 
-from foldless.contracts import LazyReading, Reading
+from foldless.contracts import LazyReading, PathReading, Reading
 from foldless.criterion import Criterion
 from foldless.errors import Undefined
 from foldless.inference import (
@@ -28,6 +28,7 @@ from foldless.inference import (
 from foldless.labels import are_labels, error_fraction
 from foldless.linalg import add_symmetric
 from foldless.machines import (
+    LinearSolution,
     LSSVMSolution,
     SmoothSolution,
     SoftmaxSolution,
@@ -35,6 +36,7 @@ from foldless.machines import (
     SupportSolutions,
     SVMSolution,
 )
+from foldless.smoother import Sensitivity
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,16 @@ class LOO(Criterion):
     .. math::
         \Phi_{z,i} = N_i' g_i - \varphi_i^2 \langle T^{(3)}_i, (T_i g_i)(T_i a_i)' \rangle, \qquad
         \Phi_{V,i} = -\tfrac{\varphi_i}2 \bigl[ (N_i'g_i)(N_i'a_i)' + (N_i'a_i)(N_i'g_i)' \bigr].  \tag{5}
+
+    *Linear smoothers* (ridge, subset; weights :math:`v`, mean over outputs): exact,
+
+    .. math:: \sum_i v_i r_i^2 \Big/ \sum_i v_i, \qquad \sqrt{v_i}\, r_i = \rho_i / R_{ii},  \tag{6}
+
+    for the penalty K the residual of retraining without point i; for other penalties and for subsets the basis
+    function of point i is kept; of a point that stands for f equal rows one is left out, and :math:`R_{ii}` is
+    :math:`1 - H_{ii}/f`. With whitened :math:`r` and :math:`w_i = r_i / R_{ii}` the sensitivity is
+
+    .. math:: M = \bigl[ -(w y' + y w') + 2 \operatorname{diag}(r_i^2 / R_{ii}) \bigr] \Big/ \sum_i v_i.  \tag{7}
 
     Parameters
     ----------
@@ -131,6 +143,24 @@ class LOO(Criterion):
         if are_labels(solution.Y):
             parts["loo_error"] = error_fraction(solution.Y, solution.loo_outputs, copies)
         return LazyReading(value, derive, parts)
+
+    @read.register
+    def _(self, solution: LinearSolution) -> Reading:
+        keep, r, size = solution.keep, solution.left, solution.mass * solution.Y.shape[1]
+        value = solution.press()
+        nu, d = (
+            solution.smoother.residual_slope(solution.targets),
+            solution.share * solution.smoother.diag_slope(),
+        )
+        slope = 2 * float(((r * nu).sum(1) / keep - (r**2).sum(1) * d / keep).sum()) / size
+
+        def adjoint():
+            diag = 2 * solution.share * (r**2).sum(1) / keep / size
+            return solution.adjoint(
+                Sensitivity(diag, P=-r / keep[:, None] / size, Q=solution.targets.Y)
+            )  # eq. (7)
+
+        return PathReading(value, adjoint, solution.along(slope), {"loo_mean": value, "df": solution.df})
 
     @read.register
     def _(self, solution: SVMSolution) -> Reading:

@@ -27,9 +27,11 @@ class RadiusMargin(Criterion):
 
     With :math:`\tilde K = K + 1/C`, :math:`R^2 = \max_i \tilde K_{ii}` about the origin, or that of the smallest ball,
 
-    .. math:: R^2 = \max_\beta\; \beta'\operatorname{diag}(\tilde K) - \beta'\tilde K \beta, \qquad \beta \ge 0, \; 1'\beta = 1.  \tag{2}
+    .. math:: R^2 = \max_\beta\; \beta'\operatorname{diag}(\tilde K) - \beta'\tilde K \beta, \qquad
+              \beta \ge 0, \; 1'\beta = 1.  \tag{2}
 
-    .. math:: n G = -R^2 (y \circ \alpha)(y \circ \alpha)' + (\textstyle\sum\alpha)\, (\operatorname{diag}\beta - \beta\beta'), \qquad
+    .. math:: n G = -R^2 (y \circ \alpha)(y \circ \alpha)' +
+              (\textstyle\sum\alpha)\, (\operatorname{diag}\beta - \beta\beta'), \qquad
               g_C = -\sum_i G_{ii} / C_i,  \tag{3}
 
     without :math:`\beta\beta'` about the origin, where :math:`\beta` marks the largest diagonal entry.

@@ -3,5 +3,17 @@
 from foldless.estimators.logistic import KernelLogisticRegression
 from foldless.estimators.lssvc import KernelLSSVC
 from foldless.estimators.poisson import KernelPoissonRegressor
+from foldless.estimators.ridge import KernelRidgeRegressor
+from foldless.estimators.search import KernelSearch
+from foldless.estimators.subset import KernelSubsetRegressor
+from foldless.estimators.svc import KernelSVC
 
-__all__ = ["KernelLSSVC", "KernelLogisticRegression", "KernelPoissonRegressor"]
+__all__ = [
+    "KernelLSSVC",
+    "KernelLogisticRegression",
+    "KernelPoissonRegressor",
+    "KernelRidgeRegressor",
+    "KernelSVC",
+    "KernelSearch",
+    "KernelSubsetRegressor",
+]

@@ -17,13 +17,23 @@ the first cancels where a point has no leverage, the second where :math:`w_i K_{
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
-from scipy.linalg import blas, lapack
+from scipy.linalg import blas, lapack, svd
 
 from foldless.contracts import Matrix, Vector
 from foldless.errors import NotPositiveDefinite
-from foldless.linalg import Eigenpairs, centre, cholesky, inverse_lower, mirror, solve_lower, symmetric
+from foldless.linalg import (
+    Complement,
+    Eigenpairs,
+    centre,
+    cholesky,
+    inverse_lower,
+    mirror,
+    solve_lower,
+    symmetric,
+)
 
 LIGHT = 1e-4  # leverage below which eq. (2) loses more than four digits
 INDEFINITE = 1e-8  # eigenvalues below minus this, relative to the largest, are no rounding
@@ -40,6 +50,12 @@ class DenseGram:
     """
 
     K: Matrix
+    dense: ClassVar[bool] = True  # adjoints are arrays
+
+    @cached_property
+    def memo(self):
+        """What was computed from this Gram and may be asked for again, by key."""
+        return {}
 
     @property
     def n(self):
@@ -120,6 +136,14 @@ class DenseGram:
         if self._weighted.get("key") != key:
             self._weighted.update(key=key, pairs=self._decompose(np.sqrt(v), bias))
         return self._weighted["pairs"]
+
+    def image_beside(self, free, s, B=None):
+        """Return n - p left singular vectors of ``(I - free free') S K B`` and the squared singular values."""
+        N = Complement(free)
+        KB = self.K if B is None else self.K @ B
+        V, t, _ = svd(N.down(s[:, None] * KB), full_matrices=KB.shape[1] < self.n - N.p, check_finite=False)
+        t = np.r_[t, np.zeros(V.shape[1] - len(t))]
+        return N.up(V), t**2
 
     @cached_property
     def _weighted(self):
@@ -300,6 +324,12 @@ class DenseFactor:
     def covariance_block(self, rows):
         """Return ``V[rows][:, rows]``."""
         return self.V[np.ix_(rows, rows)]
+
+    def inverse_matrix(self):
+        """Return ``I - S V S`` as an array, the matrix of :meth:`inverse_diag`, without cancellation."""
+        if not self.bias:
+            return self._core
+        return self._core - np.multiply.outer(self._g, self._g / self._sigma)
 
     def inverse_block(self, rows):
         """Return ``(I - S V S)[rows][:, rows]``."""

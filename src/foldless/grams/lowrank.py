@@ -18,13 +18,21 @@ so that the way back costs two thin products.
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import blas
 
 from foldless.contracts import Matrix, Vector
-from foldless.linalg import Eigenpairs, Operator, cholesky, inverse_lower, solve_lower, symmetric_operator
+from foldless.linalg import (
+    Complement,
+    Eigenpairs,
+    Operator,
+    cholesky,
+    inverse_lower,
+    solve_lower,
+    symmetric_operator,
+)
 
 STRIP = 1000  # rows of K formed at a time where every entry must be seen
 
@@ -42,6 +50,12 @@ class LowRankGram:
 
     F: Matrix
     root: Any = None
+    dense: ClassVar[bool] = False  # adjoints are operators
+
+    @cached_property
+    def memo(self):
+        """What was computed from this Gram and may be asked for again, by key."""
+        return {}
 
     @property
     def n(self):
@@ -117,6 +131,14 @@ class LowRankGram:
         if self._weighted.get("key") != key:
             self._weighted.update(key=key, pairs=self._decompose(np.sqrt(v), bias))
         return self._weighted["pairs"]
+
+    def image_beside(self, free, s, B=None):
+        """Return left singular vectors of ``(I - free free') S K B`` and the squared singular values."""
+        N = Complement(free)
+        Q, T = np.linalg.qr(N.down(s[:, None] * self.F))
+        FB = self.F.T if B is None else self.F.T @ B
+        U, t, _ = np.linalg.svd(T @ FB, full_matrices=False)
+        return N.up(Q @ U), t**2
 
     @cached_property
     def _weighted(self):

@@ -1,5 +1,6 @@
 """Posteriors of a machine: Laplace's approximation, expectation propagation, samples; what points left out would say."""
 
+from foldless.inference import noise, norm
 from foldless.inference.diagnostics import effective_draws, rhat
 from foldless.inference.ep import (
     EPPosterior,
@@ -38,6 +39,8 @@ __all__ = [
     "gold_sollich_draws",
     "implicit",
     "laplace_evidence",
+    "noise",
+    "norm",
     "refit_margins",
     "rhat",
     "slice_round",

@@ -20,13 +20,14 @@ References
 .. [1] Gold and Sollich, *Model selection for support vector machine classification*, (10)-(12).
 """
 
+import warnings
 from dataclasses import replace
 from functools import singledispatch
 
 import numpy as np
 
 from foldless.boxqp import LOWER
-from foldless.errors import Undefined
+from foldless.errors import JitterWarning, Undefined
 from foldless.linalg import add_symmetric
 from foldless.machines import SquaredHingeSolution, SVMSolution
 
@@ -153,5 +154,9 @@ def _without(solution, i):
         return -1.0
     sets = solution.sets.copy()
     sets[i] = LOWER
-    refit = replace(solution.machine, weights=v).solve(solution.gram, solution.y[:, None], [sets]).columns[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", JitterWarning)  # the full fit has reported it
+        refit = (
+            replace(solution.machine, weights=v).solve(solution.gram, solution.y[:, None], [sets]).columns[0]
+        )
     return refit.y[i] * (refit.f[i] + refit.b)

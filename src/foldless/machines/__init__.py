@@ -1,8 +1,10 @@
 """Machines: a Gram and targets in, a solution out."""
 
 from foldless.machines.lssvm import LSSVM, LSSVMSolution
+from foldless.machines.ridge import Ridge, RidgeSolution
 from foldless.machines.smooth import SmoothMachine, SmoothSolution, SmoothSolutions
 from foldless.machines.softmax import SoftmaxMachine, SoftmaxSolution
+from foldless.machines.subset import Forward, Subset, SubsetSolution, forward
 from foldless.machines.svm import (
     HingeSVM,
     SquaredHingeSolution,
@@ -12,14 +14,22 @@ from foldless.machines.svm import (
     path,
 )
 from foldless.machines.untrained import Untrained, UntrainedSolution
+from foldless.smoother import LinearSolution
 
 __all__ = [
+    "Forward",
     "HingeSVM",
     "LSSVM",
     "LSSVMSolution",
+    "LinearSolution",
+    "Ridge",
+    "RidgeSolution",
     "SmoothMachine",
     "SmoothSolution",
     "SmoothSolutions",
+    "Subset",
+    "SubsetSolution",
+    "forward",
     "SoftmaxMachine",
     "SoftmaxSolution",
     "SquaredHingeSolution",

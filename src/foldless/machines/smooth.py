@@ -31,6 +31,7 @@ ROUGH = 1e-10  # the same while searching: outputs to about five digits
 NEAR = (
     1e-9  # below this decrement, relative to the objective, rounding hides any decrease: full steps are safe
 )
+ROUNDING = 1e-6  # a decrement that may be rounding, where C times K is so large that no step helps
 ROUNDS = 200
 
 
@@ -111,7 +112,11 @@ class SmoothMachine:
             if decrement <= self.decrement * gram.n or (near and decrement >= last):
                 return SmoothSolution(gram, self, y, v, z, rounds)
             full = self._look(y, v, beta, z, beta @ z / 2)
-            state = full if near else self._damped(y, v, state, full)
+            before, state = state, full if near else self._damped(y, v, state, full)
+            if state is before:  # no step lowers the objective any further
+                if decrement > ROUNDING * max(1.0, state.value):
+                    raise Undefined(f"no Newton step lowers the objective (C = {self.C:.3g}).")
+                return SmoothSolution(gram, self, y, v, state.z, rounds)
             last = decrement if near else np.inf
         raise Undefined(f"the Newton iteration did not converge in {ROUNDS} rounds (C = {self.C:.3g}).")
 
@@ -139,12 +144,12 @@ class SmoothMachine:
         return state if state.value < cold else None
 
     def _damped(self, y, v, old, new):
-        """Halve the step until the objective falls."""
+        """Halve the step until the objective falls; return ``old`` if it never does."""
         t, full = 1.0, new
         while not (new.value < old.value and np.any(new.w)):  # without any curvature there is no next step
             t /= 2
             if t < 1e-10:
-                raise Undefined(f"no Newton step lowers the objective (C = {self.C:.3g}).")
+                return old
             beta, z = old.beta + t * (full.beta - old.beta), old.z + t * (full.z - old.z)
             new = self._look(y, v, beta, z, beta @ z / 2)
         return new

@@ -2,11 +2,26 @@
 
 from foldless.searches.grid import Grid
 from foldless.searches.hierarchical_grid import HierarchicalGrid
+from foldless.searches.hmc_ascent import HMCAscent
 from foldless.searches.lbfgs import LBFGS
 from foldless.searches.multi_start import MultiStart
 from foldless.searches.nelder_mead import NelderMead
+from foldless.searches.random_walk import RandomWalk
 from foldless.walk import Search, Walk
 
-BY_NAME = {search.name: search for search in (LBFGS, NelderMead, Grid, HierarchicalGrid)}
+BY_NAME = {
+    search.name: search for search in (LBFGS, NelderMead, Grid, HierarchicalGrid, RandomWalk, HMCAscent)
+}
 
-__all__ = ["BY_NAME", "LBFGS", "NelderMead", "Grid", "HierarchicalGrid", "MultiStart", "Search", "Walk"]
+__all__ = [
+    "BY_NAME",
+    "LBFGS",
+    "NelderMead",
+    "Grid",
+    "HierarchicalGrid",
+    "MultiStart",
+    "RandomWalk",
+    "HMCAscent",
+    "Search",
+    "Walk",
+]

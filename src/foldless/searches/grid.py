@@ -22,18 +22,26 @@ class Grid(Search):
     ----------
     points : int or sequence of int, optional
         How many along each parameter; by default 50 for one, 20 for two, fewer for more.
+    axes : tuple of tuples, optional
+        The positions along each parameter themselves, in theta, increasing; ``points`` then says nothing.
     """
 
     points: int | tuple[int, ...] | None = None
+    axes: tuple[tuple[float, ...], ...] | None = None
     name: ClassVar[str] = "grid"
 
     def run(self, walk, box, starts):
         """Glance at every point."""
-        counts = axis_points(self.points or usual_points(box), box)
-        axes = [np.linspace(a, b, n) for a, b, n in zip(box.low, box.high, counts, strict=True)]
+        axes = self.axes or self._even(box)
         rows = [[np.array([*head, last]) for last in axes[-1]] for head in product(*axes[:-1])]
         steps = walk.glances(rows, "grid")
-        values = np.array([[step.value for step in row] for row in steps]).reshape(counts)
+        values = np.array([[step.value for step in row] for row in steps]).reshape(
+            [len(axis) for axis in axes]
+        )
         for index in lattice_optima(values):
             walk.settle([axis[i] for axis, i in zip(axes, index, strict=True)])
         return Stop.EXHAUSTED
+
+    def _even(self, box):
+        counts = axis_points(self.points or usual_points(box), box)
+        return [np.linspace(a, b, n) for a, b, n in zip(box.low, box.high, counts, strict=True)]

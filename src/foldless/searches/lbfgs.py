@@ -12,8 +12,6 @@ from foldless.simplex import descend_by_simplex
 from foldless.walk import Search, best_starts
 
 CLIFF = 1e3  # an undefined point looks this much worse than the best, in units of its size
-
-
 FLOOR = 1e-3  # values below this part of the first one are as good as zero
 
 

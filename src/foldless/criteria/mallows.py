@@ -1,0 +1,72 @@
+r"""Mallows' C_L.
+
+References
+----------
+.. [1] Mallows, *Some comments on C_p*, Technometrics 15 (1973).
+"""
+
+from dataclasses import dataclass, replace
+from functools import singledispatchmethod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from foldless.contracts import PathReading, Reading
+from foldless.criterion import Criterion
+from foldless.inference import noise
+from foldless.machines import LinearSolution
+from foldless.smoother import Sensitivity
+
+
+@dataclass(frozen=True)
+class Mallows(Criterion):
+    r"""Mallows' C_L, the mean over outputs of
+
+    .. math:: \tfrac1n \bigl( \|\rho\|^2 + 2 \sigma^2 df \bigr),  \tag{1}
+
+    unbiased for the mean squared error on the training points plus :math:`\sigma^2`.
+
+    .. math:: M = \tfrac1n \bigl[ -(\rho y' + y \rho') + 2 \sigma^2 I \bigr].  \tag{2}
+
+    Parameters
+    ----------
+    sigma2 : float, array of shape (k,), or str
+        Noise variance, or the name of an estimate of :mod:`foldless.inference.noise`. A named estimate is constant
+        along the ridge parameter; when kernels are compared, :meth:`prepared` fixes it for all of them.
+        ``"per-model"`` takes [SM](12) at the candidate itself and prefers small ridge parameters.
+    """
+
+    sigma2: Any = "ml"
+    name: ClassVar[str] = "mallows"
+
+    def __post_init__(self):
+        noise.check_sigma2(self.sigma2)
+
+    def prepared(self, machine, grams, Y):
+        """Return the criterion with its noise variance fixed."""
+        return replace(self, sigma2=noise.once(self.sigma2, machine, grams, Y))
+
+    @singledispatchmethod
+    def read(self, solution) -> Reading:
+        """Read one solution."""
+        raise self.unreadable(solution)
+
+    @read.register
+    def _(self, solution: LinearSolution) -> Reading:
+        n, df, k = solution.size, solution.df, solution.Y.shape[1]
+        s2 = noise.noise_of(self.sigma2, solution)
+        moves = noise.moves(self.sigma2)
+        value = (solution.rss + 2 * s2 * df) / n
+        slope = (solution.rss_slope - 2 * s2 * solution.smoother.trace_slope()) / n
+        if moves:
+            slope = slope + 2 * df / n * noise.residual_variance_slope(solution)
+
+        def adjoint():
+            Y = solution.targets.Y
+            M = Sensitivity(identity=2 * s2.mean() / n, P=-solution.rho / (n * k), Q=Y)  # eq. (2)
+            if moves:
+                M = M + noise.residual_variance_sensitivity(solution, np.full(k, 2 * df / (n * k)))
+            return solution.adjoint(M)
+
+        parts = {"df": df, "rss": float(solution.rss.mean()), "sigma2": float(s2.mean())}
+        return PathReading(float(value.mean()), adjoint, solution.along(slope.mean()), parts)

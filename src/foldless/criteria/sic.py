@@ -1,0 +1,356 @@
+r"""The subspace information criterion.
+
+A linear smoother is judged by an unbiased estimate of its squared error in a norm W,
+
+.. math:: E\, \|H y - z\|_W^2 = E \bigl[ \rho' W \rho + 2\sigma^2 \operatorname{tr}(W H) \bigr] - \sigma^2 \operatorname{tr} W,
+          \tag{1}
+
+z being the noiseless values. In the basis of K, for a penalty that commutes with it, with :math:`\omega` the eigenvalues
+of W,
+
+.. math:: \sum_i \omega_i \bigl[ (c_i^2 - \sigma^2) g_i^2 + \sigma^2 h_i^2 \bigr], \qquad
+          \frac{d}{d\ln\lambda} = \sum_i 2\, \omega_i h_i g_i (c_i^2 g_i - \sigma^2).  \tag{2}
+
+It is a quadratic form :math:`y'My` plus a constant; for Gaussian noise its variance is estimated without bias by
+
+.. math:: \widehat{\operatorname{Var}} = 4 \sigma^2 \|M y\|^2 - 2 \sigma^4 \operatorname{tr} M^2, \qquad M = R W R.  \tag{3}
+
+References
+----------
+.. [1] Sugiyama and Müller, *The subspace information criterion for infinite dimensional hypothesis spaces*,
+   JMLR 3 (2002), (15), (21), (22).
+"""
+
+from dataclasses import dataclass, replace
+from functools import singledispatchmethod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from foldless.contracts import Matrix, PathReading, Reading, Vector
+from foldless.criterion import Criterion
+from foldless.errors import UnknownName
+from foldless.inference import noise, norm
+from foldless.linalg import symmetric_operator
+from foldless.machines import LinearSolution
+from foldless.smoother import DenseSmoother, Sensitivity, scale
+
+NORMS = ("gamma", "paper", "e", "fixed")
+
+
+@dataclass(frozen=True)
+class SIC(Criterion):
+    r"""Subspace information criterion; the mean over outputs.
+
+    ``norm`` chooses W in (1):
+
+    * ``"gamma"``: :math:`(K + \gamma I)^{-1}`. Smooth in K, needs no decision about the rank, and its error bar stays
+      finite where that of the paper's grows like :math:`1/\lambda^2`. The default.
+    * ``"paper"``: :math:`K^+`, [1] (15) with (21): the error in the norm of the function space.
+    * ``"e"``: the part of the former that depends on the fit, [1] (22), rank aware: without
+      :math:`y'K^+y - \sigma^2 \operatorname{tr} K^+`. (The remark after (22) that :math:`K^+` must stay when K is
+      singular is too pessimistic: only the projector :math:`K K^+` is needed.)
+    * ``"fixed"``: any matrix W, the same for all candidates.
+
+    Scaling K and :math:`\lambda` together leaves the fit alone and divides the first two by the scale; the third lacks a
+    constant that depends on the kernel. Only ``"fixed"`` may compare kernels.
+
+    Parameters
+    ----------
+    norm : {"gamma", "paper", "e", "fixed"}
+    sigma2 : float, array of shape (k,), or str
+        Noise variance, or the name of an estimate of :mod:`foldless.inference.noise`. ``"per-model"`` reproduces the
+        paper: [1] (12) at the candidate's own ridge parameter.
+    gamma : float, optional
+        By default 1e-2 times the largest eigenvalue of K.
+    reference : array of shape (n, n) or Gram, optional
+        For ``norm="fixed"``: W itself, or the Gram of a reference kernel, of which
+        :math:`(K_{ref} + 10^{-2} \mu_1 I)^{-1}` is taken.
+
+    Notes
+    -----
+    ``parts`` holds ``variance``, the unbiased estimate (3), which may be negative; ``sd``, its square root with
+    :math:`2\sigma^4 \operatorname{tr} M^2`, what noise alone contributes, as a lower bound; ``sd_path``,
+    the same for the part that depends on the fit (M = R W R - W); ``df`` and ``sigma2``.
+    There is no adjoint for ``"paper"`` and ``"e"`` on a singular K: they jump where the rank changes.
+    """
+
+    norm: str = "gamma"
+    sigma2: Any = "ml"
+    gamma: float | None = None
+    reference: Any = None
+    name: ClassVar[str] = "sic"
+
+    def __post_init__(self):
+        noise.check_sigma2(self.sigma2)
+        if self.norm not in NORMS:
+            raise UnknownName("norm", self.norm, NORMS)
+        if self.gamma is not None and not self.gamma > 0:
+            raise ValueError(f"gamma must be positive, got {self.gamma!r}.")
+        if (self.norm == "fixed") != (self.reference is not None):
+            raise ValueError("reference goes with norm='fixed', and norm='fixed' needs a reference.")
+
+    @property
+    def tunes_kernel(self):
+        """Whether values for two kernels can be compared."""
+        return self.norm == "fixed"
+
+    @property
+    def why_not(self):
+        """Why not, and what to do."""
+        if self.tunes_kernel:
+            return ""
+        return (
+            f"with norm={self.norm!r} it measures each kernel by a norm of its own, so that values for two kernels cannot "
+            "be compared (SIC(norm='fixed', reference=...) has one norm for all; loo, mallows, abic and evidence may "
+            "choose kernels)"
+        )
+
+    def prepared(self, machine, grams, Y):
+        """Return the criterion with its noise variance fixed."""
+        return replace(self, sigma2=noise.once(self.sigma2, machine, grams, Y))
+
+    @singledispatchmethod
+    def read(self, solution) -> Reading:
+        """Read one solution."""
+        raise self.unreadable(solution)
+
+    @read.register
+    def _(self, solution: LinearSolution) -> Reading:
+        s2 = noise.noise_of(self.sigma2, solution)
+        moves = noise.moves(self.sigma2)
+        if isinstance(solution.smoother, DenseSmoother):
+            solution = solution.at(solution.machine.alpha)
+        terms = self._terms(solution, s2)
+        slope = terms.slope + (terms.by_s2 * noise.residual_variance_slope(solution) if moves else 0.0)
+        parts = {
+            "sd": terms.spread.sd,
+            "sd_path": terms.path.sd,
+            "variance": float(terms.spread.variance.sum()) / len(s2) ** 2,
+            "df": solution.df,
+            "sigma2": float(s2.mean()),
+        }
+        adjoint = (lambda: _adjoint(solution, terms, s2, moves)) if terms.smooth else None
+        slope = solution.along(slope.mean())
+        return PathReading(float(terms.value.mean()), adjoint, slope, parts)
+
+    def _terms(self, solution, s2):
+        W = self._norm(solution)
+        part = self.norm == "e"
+        if W.moves and solution.smoother.basis.Q is W.basis.Q:
+            return _commuting(solution, W, s2, part)
+        return _general(solution, W, s2, part)
+
+    def _norm(self, solution):
+        if self.norm == "fixed":
+            return _remembered(solution, self.reference)
+        metric = solution.metric()
+        return (
+            norm.stabilised(metric, self.gamma, solution.repeats)
+            if self.norm == "gamma"
+            else norm.pseudo_inverse(metric)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Spread:
+    """Equation (3) per output: the unbiased estimate, and what noise alone contributes."""
+
+    variance: Vector
+    floor: Vector
+
+    @classmethod
+    def of(cls, s2, squared, trace):
+        """From ``|M y|^2`` and ``tr M^2``."""
+        floor = 2 * s2**2 * trace
+        return cls(4 * s2 * squared - floor, floor)
+
+    @property
+    def sd(self):
+        """Error bar of the mean over outputs."""
+        return float(np.sqrt(np.maximum(self.variance, self.floor).sum())) / len(self.floor)
+
+
+@dataclass(frozen=True, eq=False)
+class _Terms:
+    """What was read, per output, and the norm for the way back."""
+
+    W: Any
+    part: bool  # without the constant of K
+    value: Vector
+    slope: Vector
+    spread: "_Spread"
+    path: "_Spread"  # of the part that depends on the fit
+    by_s2: Vector
+    reach: float  # tr W^2 H
+
+    @property
+    def smooth(self):
+        """Whether a derivative in K exists: not where W decides about a rank."""
+        W = self.W
+        return not W.moves or W.outside > 0 or (W.basis.null == 0 and bool(np.all(W.omega > 0)))
+
+
+def _commuting(solution, W, s2, part):
+    """Equations (2) and (3) when R and W share their eigenvectors: O(n)."""
+    s, t = solution.smoother, solution.targets
+    g, h, c2, w, w0 = s.g, s.h, t.c**2, W.omega, W.outside
+    null, inside = s.basis.null + solution.repeats, (w > 0)[:, None]
+    m = w * (h * (h - 2) if part else g**2)  # h (h - 2) = g^2 - 1
+    by_s2 = 2 * (w @ h) if part else w @ (h**2 - g**2) - w0 * null
+    value = m @ c2 + s2 * by_s2 + w0 * t.rest2
+    slope = 2 * (w * h * g) @ (c2 * g[:, None] - s2 * inside)
+    whole = _Spread.of(s2, m**2 @ c2 + w0**2 * t.rest2, m @ m + w0**2 * null)
+    m = w * h * (h - 2)
+    path = _Spread.of(s2, m**2 @ c2, m @ m)
+    by_s2 = np.full_like(s2, by_s2)
+    return _Terms(W, part, value, slope, path if part else whole, path, by_s2, float(w**2 @ h))
+
+
+def _general(solution, W, s2, part):
+    """Equations (1) and (3) for any W: O(n^2) per ridge parameter after one product with the basis."""
+    s, t = solution.smoother, solution.targets
+    sight = _sight(s.basis, W)
+    h, turn = np.r_[np.ones(sight.p), s.h], np.r_[np.zeros(sight.p), s.g * s.h]
+    Wrho = W.apply(solution.rho)
+    by_s2 = 2 * h @ sight.diag - (0.0 if part else W.trace)
+    quadratic, My = (solution.rho * Wrho).sum(0), s.apply(Wrho)
+    if part:
+        f = t.Y - solution.rho
+        quadratic = (f * W.apply(f - 2 * t.Y)).sum(0)
+    slope = 2 * (Wrho * s.residual_slope(t)).sum(0) - 2 * s2 * (turn @ sight.diag)
+    g = np.r_[np.zeros(sight.p), s.g]
+    square, Wy = sight.square(g**2), W.apply(t.Y)
+    whole = _Spread.of(s2, (My**2).sum(0), square)
+    path = _Spread.of(s2, ((My - Wy) ** 2).sum(0), square + sight.norm2 - 2 * sight.square(g))
+    by_s2, reach = np.full_like(s2, by_s2), float(sight.reach @ h)
+    return _Terms(W, part, quadratic + s2 * by_s2, slope, path if part else whole, path, by_s2, reach)
+
+
+@dataclass(frozen=True, eq=False)
+class _Sight:
+    """A norm seen from a basis: all that traces of W with functions of R need."""
+
+    p: int  # free directions
+    diag: Vector  # q'Wq
+    S2: Matrix  # squares of Q'WQ
+    reach: Vector  # |Wq|^2
+    norm2: float  # tr W^2
+
+    def square(self, f):
+        """Return ``tr (W F)^2`` for F = Q diag(f) Q' + N."""
+        beyond = self.reach - self.S2.sum(1)
+        rest = self.norm2 - 2 * self.reach.sum() + self.S2.sum()
+        return f @ self.S2 @ f + 2 * f @ beyond + rest
+
+
+def _sight(basis, W):
+    key = (W.outside, W.omega.tobytes()) if W.moves else id(W)
+    known = basis.memo.get("sight", (None, None, None))
+    if known[0] != key:
+        basis.memo["sight"] = known = (key, _look(basis, W), W)
+    return known[1]
+
+
+def _look(basis, W):
+    Q = np.column_stack([basis.free, basis.Q])
+    WQ = W.apply(Q)
+    S = Q.T @ WQ
+    complete = Q.shape[1] >= basis.n  # then nothing lies beyond it but repeated rows
+    reach = (S**2).sum(1) if complete else (WQ**2).sum(0)
+    norm2 = reach.sum() + W.beyond if complete else W.square
+    return _Sight(basis.free.shape[1], np.diag(S).copy(), S**2, reach, float(norm2))
+
+
+def _remembered(solution, reference):
+    """Return the norm of a reference, decomposed once per Gram."""
+    memo, weights = solution.gram.memo, solution.machine.weights
+    known = memo.get("reference", (None, None, None))
+    if known[0] is not reference or known[1] is not weights:
+        _check_reference(reference, solution.n)
+        memo["reference"] = known = (reference, weights, norm.fixed(reference, weights))
+    return known[2]
+
+
+def _check_reference(reference, n):
+    shape = np.shape(reference) if not hasattr(reference, "spectrum") else (reference.n, reference.n)
+    if shape != (n, n):
+        raise ValueError(f"reference must have shape ({n}, {n}), got {shape}.")
+
+
+def _adjoint(solution, terms, s2, moves):
+    """Return dvalue/dK: through H (a sensitivity), and through W itself where it moves with K."""
+    W, Y, k = terms.W, solution.targets.Y, len(s2)
+    if terms.part and _closed(solution):
+        G = _part_adjoint(solution, s2)
+    else:
+        M = Sensitivity(P=-W.apply(solution.rho) / k, Q=Y) + W.sensitivity(s2.mean())
+        G = solution.adjoint(M)
+        if W.moves:
+            G = G + _placed(solution, _explicit(solution, terms, s2))
+    if moves:
+        G = G + solution.adjoint(noise.residual_variance_sensitivity(solution, terms.by_s2 / k))
+    return G
+
+
+def _closed(solution):
+    """Whether the derivative of the part has a closed form free of ``K^{-1}``."""
+    return solution.smoother.basis.Q is solution.metric().Q
+
+
+def _part_adjoint(solution, s2):
+    r"""Derivative of the part alone: eq. (6) for the penalty K, eq. (7) for the penalty I.
+
+    .. math:: a a' + \lambda (a b' + b a') - 2\sigma^2 A^2, \quad A = (K + \lambda I)^{-1}, \; a = A y, \; b = A a;  \tag{6}
+
+    .. math:: e\rho' + \rho e' - (K e)\alpha' - \alpha (K e)' + \alpha\alpha' + 2\sigma^2 (S - 2 K S K S), \quad
+              S = (K^2 + \lambda I)^{-1}, \; e = -S\rho.  \tag{7}
+    """
+    s, c, k, s2 = solution.smoother, solution.targets.c, len(s2), s2.mean()
+    x = 1 / (s.basis.s + s.lam)
+    if solution.machine.moving:
+        a, b = scale(x, c), scale(x**2, c)
+        P, Q, f = [a / 2, s.lam * a], [a, b], -2 * s2 * x**2
+    else:
+        mu = np.sqrt(s.basis.s)
+        e, alpha = -scale(x * s.g, c), scale(x * mu, c)
+        P, Q, f = [e, -scale(mu, e), alpha / 2], [scale(s.g, c), alpha, alpha], 2 * s2 * x * (1 - 2 * s.h)
+    P, Q = np.hstack(P) / k, np.hstack(Q)
+
+    def apply(V):
+        u = s.basis.Q.T @ V
+        return s.basis.Q @ (scale(f, u) + P @ (Q.T @ u) + Q @ (P.T @ u))
+
+    return _placed(solution, apply)
+
+
+def _placed(solution, apply):
+    """Return ``D E D`` for E given by its products."""
+    root = np.ones(solution.n) if solution.machine.weights is None else np.sqrt(solution.machine.weights)
+
+    def whitened(V):
+        return scale(root, apply(scale(root, V)))
+
+    return whitened(np.eye(solution.n)) if solution.gram.dense else symmetric_operator(solution.n, whitened)
+
+
+def _explicit(solution, terms, s2):
+    r"""Derivative through W = (K + gamma I)^{-1} at fixed H, as products.
+
+    .. math:: -(W\rho)(W\rho)' - 2\sigma^2 W H W + \sigma^2 W^2, \quad
+              \text{for the part alone also} \quad (Wy)(Wy)' - \sigma^2 W^2.
+    """
+    W, Y, k, s2 = terms.W, solution.targets.Y, len(s2), s2.mean()
+    a, b = W.apply(solution.rho), W.apply(Y)
+
+    def apply(V):
+        WV = W.apply(V)
+        HWV = WV - solution.smoother.apply(WV)
+        out = -a @ (a.T @ V) / k - 2 * s2 * W.apply(HWV)
+        return out + (b @ (b.T @ V) / k if terms.part else s2 * W.apply(WV))
+
+    if not W.gamma_rate:
+        return apply
+    by_gamma = -float((a**2).sum()) / k - 2 * s2 * terms.reach + s2 * W.square  # the trace of the above
+    rate, q = W.gamma_rate * by_gamma, W.basis.Q[:, :1]
+    return lambda V: apply(V) + rate * (q @ (q.T @ V))

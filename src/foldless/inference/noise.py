@@ -1,0 +1,175 @@
+r"""The noise variance of a regression, estimated once and then kept for all candidates.
+
+With :math:`\rho = R y`, at a ridge parameter :math:`\lambda`,
+
+.. math:: \hat\sigma^2_{12} = \frac{\|\rho\|^2}{\operatorname{tr} R}, \qquad
+          \hat\sigma^2_{df2} = \frac{\|\rho\|^2}{\operatorname{tr} R^2}, \qquad
+          \hat\sigma^2_{ml} = \frac{y'R y}{m}, \qquad
+          \hat\sigma^2_{tail} = \frac{1}{n - r} \sum_{i > r} c_i^2.  \tag{1}
+
+The first is [1], (12); the second is unbiased in its noise part; the third maximises the marginal likelihood; the last
+looks only at the null space of K and is exactly unbiased when the target lies in the model. The first three need a
+ridge parameter, and that must not be the candidate's own: with it, both terms of a criterion vanish together as
+:math:`\lambda \to 0` and the smallest :math:`\lambda` on offer wins (``sigma2="per-model"`` reproduces that).
+
+=============  ==========================================================
+name           estimate
+=============  ==========================================================
+``ml``         :math:`\hat\sigma^2_{ml}` where ABIC is smallest
+``df2-abic``   :math:`\hat\sigma^2_{df2}` where ABIC is smallest
+``df2-loo``    :math:`\hat\sigma^2_{df2}` where leave-one-out is smallest
+``residual``   :math:`\hat\sigma^2_{12}` where leave-one-out is smallest
+``tail``       :math:`\hat\sigma^2_{tail}`; needs a singular K
+=============  ==========================================================
+
+References
+----------
+.. [1] Sugiyama and Müller, JMLR 3 (2002), (12).
+"""
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from foldless.errors import Undefined, UnknownName
+from foldless.machines import Ridge, RidgeSolution
+from foldless.smoother import EPS, Sensitivity, same_array
+
+PER_MODEL = "per-model"
+DECADES = (-13.0, 3.0)  # ridge parameters tried, relative to the largest eigenvalue, in powers of ten
+TRIES = 49
+TAIL = 5  # directions that the tail estimate needs at least
+
+
+def residual_variance(solution):
+    r"""Return :math:`\|\rho\|^2 / \operatorname{tr} R` per output, [1] (12)."""
+    return solution.rss / _freedom(solution)
+
+
+def _freedom(solution):
+    if solution.freedom <= solution.n * EPS:
+        raise Undefined(
+            "the noise variance is undefined (0/0): the fit has as many degrees of freedom as points."
+        )
+    return solution.freedom
+
+
+def residual_variance_slope(solution):
+    """Return its derivative in ln lam, per output."""
+    t = _freedom(solution)
+    return solution.rss_slope / t - solution.rss * solution.smoother.trace_slope() / t**2
+
+
+def residual_variance_sensitivity(solution, weights):
+    """Return the sensitivity of ``weights @ residual_variance(solution)``."""
+    t, rho, Y = _freedom(solution), solution.rho, solution.targets.Y
+    return Sensitivity(identity=float(weights @ solution.rss) / t**2, P=-rho * weights / t, Q=Y)
+
+
+def df2_variance(solution):
+    r"""Return :math:`\|\rho\|^2 / \operatorname{tr} R^2` per output."""
+    _freedom(solution)
+    return solution.rss / solution.freedom2
+
+
+def tail_variance(solution):
+    """Return the mean squared coordinate outside the range of K, per output."""
+    basis = solution.metric()
+    t = basis.targets(solution.Y)
+    null = basis.s <= solution.n * EPS * max(basis.s.max(initial=0.0), np.finfo(float).tiny)
+    size = int(null.sum()) + basis.null + solution.repeats
+    if size < TAIL:
+        raise Undefined(
+            f"the tail estimate of the noise needs {TAIL} directions outside the range of K, it has {size:g}. "
+            "Use sigma2='ml' or 'df2-loo'."
+        )
+    return ((t.c[null] ** 2).sum(0) + t.rest2) / size
+
+
+def optimal(solution, cost):
+    """Return the fit whose ridge parameter minimises ``cost(solution)``, from the shared eigenpairs."""
+    top = np.log(max(solution.machine.basis(solution.gram).s.max(initial=0.0), np.finfo(float).tiny))
+    logs = top + np.log(10) * np.linspace(*DECADES, TRIES)
+
+    def at(log_alpha):
+        try:
+            return cost(solution.at(float(np.exp(log_alpha))))
+        except Undefined:
+            return np.inf
+
+    values = [at(x) for x in logs]
+    i = int(np.argmin(values))
+    around = (logs[max(i - 1, 0)], logs[min(i + 1, TRIES - 1)])
+    best = minimize_scalar(at, bounds=around, method="bounded", options={"xatol": 1e-6})
+    return solution.at(float(np.exp(best.x if best.fun < values[i] else logs[i])))
+
+
+def _deviance(solution):
+    return solution.deviance()[0]
+
+
+def _press(solution):
+    return solution.press()
+
+
+ESTIMATORS = {
+    "ml": lambda s: optimal(s, _deviance).variances(),
+    "df2-abic": lambda s: df2_variance(optimal(s, _deviance)),
+    "df2-loo": lambda s: df2_variance(optimal(s, _press)),
+    "residual": lambda s: residual_variance(optimal(s, _press)),
+    "tail": tail_variance,
+}
+
+
+def estimate(name, solution):
+    """Return the noise variance per output, (k,), from the path of ridge fits on the solution's Gram.
+
+    A machine without a ridge parameter borrows the path of plain kernel ridge regression.
+    """
+    if name not in ESTIMATORS:
+        raise UnknownName("sigma2", name, [*ESTIMATORS, PER_MODEL])
+    if not isinstance(solution, RidgeSolution):
+        solution = _plain(solution.machine).solve(solution.gram, solution.Y)
+    key = ("noise", name, solution.machine._key)
+    known = solution.gram.memo.get(key, (None, None))
+    if not same_array(known[0], solution.Y):
+        known = (solution.Y, ESTIMATORS[name](solution))
+        solution.gram.memo[key] = known
+    return known[1]
+
+
+def _plain(machine):
+    return Ridge(bias=machine.bias, weights=machine.weights, copies=machine.copies, route="spectrum")
+
+
+def moves(sigma2):
+    """Tell whether an option ``sigma2`` follows the candidate."""
+    return isinstance(sigma2, str) and sigma2 == PER_MODEL
+
+
+def noise_of(sigma2, solution):
+    """Return the variances, (k,), that an option ``sigma2`` stands for: a number, a name, or ``"per-model"``."""
+    if isinstance(sigma2, str):
+        return residual_variance(solution) if moves(sigma2) else estimate(sigma2, solution)
+    return np.broadcast_to(np.asarray(sigma2, float), solution.Y.shape[1:])
+
+
+def check_sigma2(sigma2):
+    """Raise unless ``sigma2`` is positive or the name of an estimator."""
+    if sigma2 is None:
+        return
+    if isinstance(sigma2, str):
+        if sigma2 not in (*ESTIMATORS, PER_MODEL):
+            raise UnknownName("sigma2", sigma2, [*ESTIMATORS, PER_MODEL])
+    elif not np.all(np.asarray(sigma2, float) > 0):
+        raise ValueError(f"sigma2 must be positive, got {sigma2!r}.")
+
+
+def once(sigma2, machine, grams, Y):
+    """Return ``sigma2`` as numbers: a named estimate is taken on the Gram with the best marginal likelihood."""
+    if not isinstance(sigma2, str) or moves(sigma2):
+        return sigma2
+    ridge = machine if isinstance(machine, Ridge) else _plain(machine)
+    fits = [ridge.solve(gram, Y) for gram in grams]
+    if len(fits) > 1:
+        fits = sorted(fits, key=lambda s: optimal(s, _deviance).deviance()[0])
+    return tuple(float(v) for v in estimate(sigma2, fits[0]))

@@ -1,0 +1,124 @@
+r"""The norm in which the error of a regression is measured: :math:`\|f - z\|_W^2`, W symmetric and positive semi-definite.
+
+All norms act in whitened coordinates; there a matrix W given by the user is :math:`D^{-1} W D^{-1}`.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from foldless.contracts import Matrix, Vector
+from foldless.errors import NotPositiveDefinite
+from foldless.smoother import EPS, Basis, Sensitivity, kernel_basis, scale
+
+STABILISER = 1e-2  # gamma, relative to the largest eigenvalue
+
+
+@dataclass(frozen=True, eq=False)
+class KernelNorm:
+    r""":math:`W = Q \operatorname{diag}(\omega) Q' + \omega_0 N` in the basis of K: a function norm.
+
+    An intercept costs nothing in it.
+    """
+
+    basis: Basis
+    omega: Vector
+    outside: float = 0.0
+    gamma_rate: float = 0.0  # d gamma / d mu_1
+    repeats: float = 0.0  # directions within equal rows, which the basis leaves out
+
+    moves = True  # with K
+
+    def apply(self, M):
+        """Return W M."""
+        inside = self.basis.Q @ scale(self.omega, self.basis.Q.T @ M)
+        return inside + self.outside * self.basis.outside(M) if self.outside else inside
+
+    @property
+    def trace(self):
+        """Tr W."""
+        return float(self.omega.sum()) + self.outside * (self.basis.null + self.repeats)
+
+    @property
+    def square(self):
+        """Tr W^2."""
+        return float(self.omega @ self.omega) + self.outside**2 * (self.basis.null + self.repeats)
+
+    @property
+    def beyond(self):
+        """What repeated rows contribute to tr W^2."""
+        return self.outside**2 * self.repeats
+
+    def sensitivity(self, s2):
+        """Return ``2 s2 W`` as a sensitivity."""
+        Q, free, w = self.basis.Q, self.basis.free, s2 * self.outside
+        P = np.column_stack([Q * (s2 * self.omega - w), -w * free])
+        return Sensitivity(identity=2 * w, P=P, Q=np.column_stack([Q, free]))
+
+
+@dataclass(frozen=True, eq=False)
+class FixedNorm:
+    r""":math:`W = \operatorname{diag}(d) + B \operatorname{diag}(e) B'`, the same for every candidate."""
+
+    diag: Vector
+    B: Matrix
+    e: Vector
+
+    moves = False
+    beyond = 0.0
+
+    def apply(self, M):
+        """Return W M."""
+        return scale(self.diag, M) + self.B @ scale(self.e, self.B.T @ M)
+
+    @cached_property
+    def trace(self):
+        """Tr W."""
+        return float(self.diag.sum() + (self.B**2).sum(0) @ self.e)
+
+    @cached_property
+    def square(self):
+        """Tr W^2."""
+        C = self.B.T @ self.B
+        cross = 2 * self.e @ ((self.B**2).T @ self.diag)
+        return float(self.diag @ self.diag + cross + self.e @ (C**2) @ self.e)
+
+    def sensitivity(self, s2):
+        """Return ``2 s2 W`` as a sensitivity."""
+        return Sensitivity(2 * s2 * self.diag, P=self.B * (s2 * self.e), Q=self.B)
+
+
+def stabilised(metric, gamma=None, repeats=0.0):
+    r"""Return the norm of :math:`(K + \gamma I)^{-1}`; by default :math:`\gamma = 10^{-2} \mu_1`."""
+    rate = STABILISER if gamma is None else 0.0
+    gamma = STABILISER * metric.s[0] if gamma is None else gamma
+    return KernelNorm(metric, 1 / (metric.s + gamma), 1 / gamma, rate, repeats)
+
+
+def pseudo_inverse(metric):
+    """Return the norm of ``K^+``: eigenvalues below ``n eps mu_1`` do not count."""
+    used = metric.s > metric.n * EPS * metric.s[0]
+    return KernelNorm(metric, np.divide(1.0, metric.s, out=np.zeros_like(metric.s), where=used))
+
+
+def fixed(reference, weights=None):
+    r"""Return the norm of a matrix W, or of :math:`(K_{ref} + 10^{-2} \mu_1 I)^{-1}` for a Gram."""
+    root = 1.0 if weights is None else np.sqrt(weights)
+    if hasattr(reference, "spectrum"):
+        return _of_gram(reference, root)
+    W = np.asarray(reference, dtype=float)
+    e, B = np.linalg.eigh((W + W.T) / 2)
+    if e[0] < -1e-8 * max(e[-1], np.finfo(float).tiny):
+        raise NotPositiveDefinite(
+            "the reference matrix W", e[0], "A norm needs a positive semi-definite one."
+        )
+    used = e > 0
+    return FixedNorm(np.zeros(len(W)), scale(np.broadcast_to(1 / root, len(W)), B[:, used]), e[used])
+
+
+def _of_gram(gram, root):
+    norm = stabilised(kernel_basis(gram, False, None))
+    root = np.broadcast_to(root, gram.n)
+    B = scale(1 / root, norm.basis.Q)
+    return FixedNorm(norm.outside / root**2, B, norm.omega - norm.outside)

@@ -1,0 +1,181 @@
+r"""Regression on some of the kernel functions, without a penalty.
+
+.. math:: \min_{\alpha, b}\; \sum_i v_i \Bigl(y_i - b - \sum_{j \in S} \alpha_j K_{ij}\Bigr)^2  \tag{1}
+
+The smoother is an orthogonal projector (in whitened coordinates) and df its rank; redundant columns are recognised by
+their singular values. The columns *not* in S are zero: the printed membership sign of [1] depends on the copy.
+
+References
+----------
+.. [1] Sugiyama and Müller, JMLR 3 (2002), section 3.3.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from foldless.contracts import Vector
+from foldless.errors import Undefined
+from foldless.smoother import EPS, Basis, LinearSolution, SpectralSmoother, column_space, intercept, scale
+
+
+@dataclass(frozen=True, eq=False)
+class Subset:
+    """Least squares on the kernel functions of a subset of the points.
+
+    Parameters
+    ----------
+    indices : array of shape (m,)
+        Rows whose kernel functions are used.
+    bias : bool
+        Whether an intercept is part of the model.
+    weights : array of shape (n,), optional
+        Positive sample weights; by default all 1.
+    copies : array of shape (n,), optional
+        How many equal rows each row stands for; criteria count them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from foldless.grams import DenseGram
+    >>> K = np.array([[2.0, 1.0], [1.0, 2.0]])
+    >>> Subset([0]).solve(DenseGram(K), np.array([[4.0], [2.0]])).alpha.ravel()
+    array([2., 0.])
+    """
+
+    indices: Vector
+    bias: bool = False
+    weights: Vector | None = None
+    copies: Vector | None = None
+
+    moving = False  # no penalty that could move with K
+
+    def __post_init__(self):
+        S = np.asarray(self.indices)
+        if S.ndim != 1 or len(S) == 0:
+            raise ValueError("the subset is empty: indices must name at least one row.")
+        if not np.issubdtype(S.dtype, np.integer):
+            raise ValueError(f"indices must be integers, got {S.dtype}.")
+        if len(np.unique(S)) < len(S):
+            raise ValueError("the subset repeats an index.")
+        if self.weights is not None and not np.min(self.weights) > 0:
+            raise ValueError("weights must be positive; leave out rows of weight zero.")
+        object.__setattr__(self, "indices", S)
+
+    @property
+    def theta(self):
+        """Nothing to tune."""
+        return np.zeros(0)
+
+    def with_theta(self, theta):
+        """Return the machine itself."""
+        return self
+
+    def solve(self, gram, Y, start=None):
+        """Fit all columns of ``Y`` (n, k)."""
+        if np.min(self.indices) < 0 or np.max(self.indices) >= gram.n:
+            raise ValueError(f"indices must lie in 0..{gram.n - 1}.")
+        Y = np.asarray(Y, dtype=float)
+        basis = self._basis(gram)
+        return SubsetSolution(gram, self, Y, SpectralSmoother(basis, 1.0), basis.targets(Y))
+
+    def _basis(self, gram):
+        n = gram.n
+        root = np.ones(n) if self.weights is None else np.sqrt(self.weights)
+        C = scale(root, gram.matmul(np.eye(n)[:, self.indices]))
+        if self.bias:
+            C = np.column_stack([root, C])
+        free, back = column_space(C)
+        if free.shape[1] == 0:
+            raise Undefined("every kernel function of the subset is zero on the data.")
+        lift_free = np.zeros((n, free.shape[1]))
+        lift_free[self.indices] = back[int(self.bias) :]
+        empty = np.zeros((n, 0))
+        return Basis(
+            empty,
+            np.zeros(0),
+            free,
+            free.shape[1] >= n,
+            None if self.weights is None else root,
+            empty,
+            lift_free,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class SubsetSolution(LinearSolution):
+    """A subset fit; see :class:`foldless.smoother.LinearSolution`."""
+
+
+@dataclass(frozen=True)
+class Forward:
+    """What a forward selection found: the best subset, and the value after each step in ``values``."""
+
+    indices: np.ndarray
+    values: tuple[float, ...]
+    order: tuple[int, ...]
+
+
+def forward(gram, Y, score, machine, max_size=None, pool=20, patience=5):
+    """Choose a subset greedily: at each step the kernel function whose addition scores best.
+
+    Parameters
+    ----------
+    gram : Gram
+    Y : array of shape (n, k)
+    score : callable
+        Solution to cost, for instance ``lambda s: criteria.LOO()(s).value``.
+    machine : Subset
+        Its intercept and weights are kept, its indices ignored.
+    max_size : int, optional
+        At most this many functions; by default half of the rows.
+    pool : int
+        Candidates scored per step: those that lower the residual sum of squares most. For Mallows' criterion one
+        candidate would already be the exact greedy step, since df grows by one whichever is taken.
+    patience : int
+        Steps without improvement after which the search ends.
+
+    Returns
+    -------
+    found : Forward
+    """
+    n = gram.n
+    root = np.ones(n) if machine.weights is None else np.sqrt(machine.weights)
+    start = intercept(n, machine.bias, machine.weights)
+    Z = _beside(start, scale(root, gram.matmul(np.eye(n))))
+    rho = _beside(start, scale(root, np.asarray(Y, float)))
+    floor = n * EPS * max((Z**2).sum(0).max(), np.finfo(float).tiny)
+    order, values = [], []
+    for _ in range(max(1, n // 2) if max_size is None else max_size):
+        candidates = _promising(Z, rho, floor, pool)
+        scored = [(_score(score, gram, Y, replace(machine, indices=[*order, int(j)])), j) for j in candidates]
+        if not scored or not np.isfinite(min(scored)[0]):
+            break
+        value, j = min(scored)
+        order, values = [*order, int(j)], [*values, value]
+        q = (Z[:, j] / np.linalg.norm(Z[:, j]))[:, None]
+        Z, rho = _beside(q, Z), _beside(q, rho)
+        Z[:, j] = 0
+        if len(values) - int(np.argmin(values)) > patience:
+            break
+    if not order:
+        raise Undefined("no kernel function could be added: the criterion is undefined for every one.")
+    return Forward(np.array(order[: int(np.argmin(values)) + 1]), tuple(values), tuple(order))
+
+
+def _beside(Q, M):
+    return M - Q @ (Q.T @ M)
+
+
+def _promising(Z, rho, floor, pool):
+    norms = (Z**2).sum(0)
+    drop = np.where(norms > floor, ((Z.T @ rho) ** 2).sum(1) / np.maximum(norms, floor), -1.0)
+    best = np.argsort(-drop, kind="stable")[:pool]
+    return best[drop[best] >= 0]
+
+
+def _score(score, gram, Y, machine):
+    try:
+        return score(machine.solve(gram, Y))
+    except Undefined:
+        return np.inf

@@ -1,0 +1,98 @@
+r"""Descent along a noisy gradient, a rate for each parameter: for criteria whose derivatives are sampled.
+
+References
+----------
+.. [1] Gold and Sollich, *Model selection for support vector machine classification*, section 4.3.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+
+from foldless.contracts import Stop
+from foldless.simplex import descend_by_simplex
+from foldless.walk import Search, best_starts
+
+
+@dataclass(frozen=True)
+class HMCAscent(Search):
+    r"""Ascent of the evidence (descent of its cost) that looks at the gradient alone.
+
+    Parameter a moves by :math:`-\eta_a\, \partial_a`, at most by ``longest``. Where its derivative did not fall the rate
+    :math:`\eta_a` grows by a fifth; where it flipped or grew sharply the rate is halved and the step redone. The walk
+    ends when no derivative stands out from twice its standard error, or when every step has become short. Criteria
+    that draw random numbers should use the same ones at every point (a fixed seed).
+
+    Parameters
+    ----------
+    n_starts : int
+        How many walks, from the best of the starts.
+    stride, longest, shortest : float
+        First, longest and shortest step, in log units.
+    tolerance : float
+        Size of a derivative, relative to the value, that counts as zero where no standard error is known.
+    rounds : int
+        Steps after which a walk is given up.
+    """
+
+    n_starts: int = 1
+    stride: float = 0.3
+    longest: float = 0.7
+    shortest: float = 3e-3
+    tolerance: float = 1e-3
+    rounds: int = 300
+    name: ClassVar[str] = "hmc-ascent"
+
+    def run(self, walk, box, starts):
+        """Glance at the starts, then climb from the best."""
+        tasks = [partial(self._climb, start=start) for start in best_starts(walk, starts, self.n_starts)]
+        stops = set(walk.spread(tasks))
+        return stops.pop() if len(stops) == 1 else Stop.STALLED
+
+    def _climb(self, walk, start):
+        here = walk.look(start, "ascent")
+        if here.gradient is None:
+            return descend_by_simplex(walk, here, self.tolerance)
+        rates = np.full(walk.box.size, self.stride / max(np.max(np.abs(here.gradient)), 1e-12))
+        stop = Stop.STALLED
+        for _ in range(self.rounds):
+            move = self._move(walk.box, here, rates)
+            if self._done(here, move):
+                stop = Stop.CONVERGED if here.error is None else Stop.NOISE
+                break
+            if np.max(np.abs(move)) < self.shortest:
+                break
+            there = walk.look(here.theta + move, "ascent")
+            bad = self._overshot(here, there)
+            if np.any(bad):
+                rates = np.where(bad, rates / 2, rates)
+            else:
+                slow = np.abs(there.gradient) >= 0.9 * np.abs(here.gradient)
+                rates, here = np.where(slow, 1.2 * rates, rates), there
+        walk.settle(walk.best.theta)
+        return stop
+
+    def _move(self, box, here, rates):
+        step = np.clip(-rates * here.gradient, -self.longest, self.longest)
+        return box.clip(here.theta + step) - here.theta
+
+    def _done(self, here, move):
+        """Whether no derivative of a parameter that can still move stands out."""
+        if here.error is None:
+            level = self.tolerance * max(abs(here.value), 1e-12)
+        else:
+            level = 2 * here.error
+        return bool(np.all((np.abs(here.gradient) <= level) | (move == 0)))
+
+    def _overshot(self, here, there):
+        if not np.isfinite(there.value) or there.gradient is None:
+            return np.ones(len(here.theta), dtype=bool)
+        noise = 0.0 if there.error is None else 2 * there.error
+        old, new = np.abs(here.gradient), np.abs(there.gradient)
+        old = np.maximum(
+            old, np.max(old) / 4
+        )  # a small derivative is moved by the other parameters, not by its own
+        flipped = (here.gradient * there.gradient < 0) & (new > 0.5 * old + noise)
+        return flipped | (new > 2 * old + noise + 1e-12)

@@ -1,0 +1,395 @@
+"""KernelSearch: the drop-in for GridSearchCV."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.stats import loguniform, randint
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.gaussian_process import GaussianProcessClassifier
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR, NuSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from foldless import KernelLogisticRegression, KernelSearch, criteria, searches
+from foldless.datasets import make_ripley
+from foldless.errors import SearchWarning, UnknownName
+from foldless.labels import one_versus_rest
+from foldless.losses import Logistic
+from foldless.machines import HingeSVM, SmoothMachine
+from foldless.representation import Dense
+
+
+@pytest.fixture(scope="module")
+def ripley():
+    return make_ripley(90, random_state=3)
+
+
+@pytest.fixture(scope="module")
+def fitted(ripley):
+    return KernelSearch(make_pipeline(StandardScaler(), SVC())).fit(*ripley)
+
+
+@parametrize_with_checks([KernelSearch(SVC(), {"C": [1.0, 10.0]}), KernelSearch(KernelLogisticRegression())])
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+# What it returns.
+
+
+def test_the_best_estimator_is_the_wrapped_one_with_the_best_parameters(fitted, ripley):
+    X, y = ripley
+    assert sorted(fitted.best_params_) == ["svc__C", "svc__gamma"]
+    plain = make_pipeline(StandardScaler(), SVC()).set_params(**fitted.best_params_).fit(X, y)
+    assert type(fitted.best_estimator_) is type(plain)
+    assert np.array_equal(fitted.decision_function(X), plain.decision_function(X))
+    assert np.array_equal(fitted.predict(X), plain.predict(X))
+    assert fitted.score(X, y) == plain.score(X, y)
+    assert fitted.n_features_in_ == 2
+    assert list(fitted.classes_) == [0, 1]
+
+
+def test_the_best_score_is_minus_the_criterion_of_that_machine(fitted, ripley):
+    X, y = ripley
+    Z = StandardScaler().fit_transform(X)
+    kernel = RBF(1 / np.sqrt(2 * fitted.best_params_["svc__gamma"]))
+    solution = HingeSVM(fitted.best_params_["svc__C"]).solve(Dense(Z).gram(kernel), one_versus_rest(y, 2))
+    assert fitted.best_score_ == pytest.approx(-criteria.GACV()(solution).value, rel=1e-9)
+
+
+def test_the_machine_judged_is_the_machine_fitted(fitted, ripley):
+    """Our outputs at the training points are those of scikit-learn's SVC with the same parameters."""
+    ours = (
+        fitted.selection_.solution.gram.matmul(fitted.selection_.solution.alpha)[:, 0]
+        + fitted.selection_.solution.b
+    )
+    assert ours == pytest.approx(fitted.decision_function(ripley[0]), abs=5e-3)  # libsvm stops at 1e-3
+
+
+def test_results_have_the_keys_and_shapes_of_grid_search(fitted):
+    n = len(fitted.cv_results_["params"])
+    names = {
+        "params",
+        "mean_test_score",
+        "rank_test_score",
+        "mean_fit_time",
+        "param_svc__C",
+        "param_svc__gamma",
+    }
+    assert names <= set(fitted.cv_results_)
+    assert all(len(column) == n for column in fitted.cv_results_.values())
+    best = fitted.best_index_
+    assert fitted.cv_results_["params"][best] == fitted.best_params_
+    assert fitted.cv_results_["mean_test_score"][best] == fitted.best_score_
+    assert fitted.cv_results_["rank_test_score"][best] == 1
+    assert fitted.cv_results_["param_svc__C"][best] == fitted.best_params_["svc__C"]
+    assert np.all(np.isfinite(fitted.cv_results_["mean_fit_time"]))
+
+
+def test_without_refit_there_are_parameters_and_nothing_else(ripley):
+    search = KernelSearch(SVC(), refit=False).fit(*ripley)
+    assert search.best_params_["C"] > 0
+    assert not hasattr(search, "best_estimator_")
+    assert not hasattr(search, "n_features_in_")
+    with pytest.raises(AttributeError, match="refit=False"):
+        search.predict(ripley[0])
+
+
+def test_a_fitted_search_survives_pickling_and_cloning(fitted, ripley):
+    again = pickle.loads(pickle.dumps(fitted))  # noqa: S301
+    assert np.array_equal(again.predict(ripley[0]), fitted.predict(ripley[0]))
+    assert not hasattr(clone(fitted), "best_params_")
+
+
+def test_it_is_at_home_in_cross_validation(ripley):
+    scores = cross_val_score(KernelSearch(SVC()), *ripley, cv=3)
+    assert scores.mean() > 0.8
+
+
+# Spaces.
+
+
+def test_lists_of_numbers_are_the_grid_of_grid_search(ripley):
+    grid = {"C": [100, 0.1, 1.0], "gamma": [0.5, 5.0]}
+    ours = KernelSearch(SVC(), grid).fit(*ripley)
+    theirs = GridSearchCV(SVC(), grid, cv=3).fit(*ripley)
+    key = lambda params: (round(params["C"], 9), round(params["gamma"], 9))
+    assert sorted(map(key, ours.cv_results_["params"])) == sorted(map(key, theirs.cv_results_["params"]))
+    X, y = ripley
+    values = {
+        (C, g): -criteria.GACV()(
+            HingeSVM(C).solve(Dense(X).gram(RBF(1 / np.sqrt(2 * g))), one_versus_rest(y, 2))
+        ).value
+        for C in grid["C"]
+        for g in grid["gamma"]
+    }
+    assert key(ours.best_params_) == max(values, key=values.get)
+
+
+def test_ranges_bound_the_search(ripley):
+    search = KernelSearch(SVC(), {"C": (5.0, 6.0), "gamma": loguniform(0.2, 0.3)}).fit(*ripley)
+    C = np.array([p["C"] for p in search.cv_results_["params"]])
+    gamma = np.array([p["gamma"] for p in search.cv_results_["params"]])
+    assert 5 - 1e-9 <= C.min() <= C.max() <= 6 + 1e-9
+    assert 0.2 - 1e-9 <= gamma.min() <= gamma.max() <= 0.3 + 1e-9
+
+
+def test_what_is_not_named_stays(ripley):
+    search = KernelSearch(SVC(gamma=2.0), {"C": (0.1, 100)}).fit(*ripley)
+    assert list(search.best_params_) == ["C"]
+    assert search.best_estimator_.gamma == 2.0
+    kernel = search.selection_.kernel
+    assert 1 / (2 * kernel.length_scale**2) == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("gamma", ["scale", "auto"])
+def test_a_named_gamma_means_what_scikit_learn_means(ripley, gamma):
+    search = KernelSearch(SVC(gamma=gamma), {"C": (0.1, 100)}).fit(*ripley)
+    length = search.selection_.kernel.length_scale
+    assert 1 / (2 * length**2) == pytest.approx(search.best_estimator_._gamma)
+
+
+def test_listed_values_beside_ranges_are_each_searched(ripley):
+    space = {"C": (0.1, 100), "gamma": (0.1, 50), "class_weight": [None, "balanced"], "tol": 1e-4}
+    search = KernelSearch(SVC(), space).fit(*ripley)
+    assert {p["class_weight"] for p in search.cv_results_["params"]} == {None, "balanced"}
+    alone = [
+        KernelSearch(SVC(class_weight=w, tol=1e-4), {"C": (0.1, 100), "gamma": (0.1, 50)})
+        .fit(*ripley)
+        .best_score_
+        for w in (None, "balanced")
+    ]
+    assert search.best_score_ == max(alone)
+    assert search.best_estimator_.tol == 1e-4
+
+
+def test_a_list_of_spaces_is_their_union(ripley):
+    spaces = [{"kernel": ["linear"], "C": (0.1, 10)}, {"kernel": ["rbf"], "C": (0.1, 10), "gamma": (1, 50)}]
+    search = KernelSearch(SVC(), spaces).fit(*ripley)
+    assert {p["kernel"] for p in search.cv_results_["params"]} == {"linear", "rbf"}
+    linear = search.cv_results_["param_kernel"] == "linear"
+    assert np.all(np.ma.getmaskarray(search.cv_results_["param_gamma"])[linear])
+
+
+def test_parameters_of_earlier_steps_may_be_listed(ripley):
+    pipe = make_pipeline(StandardScaler(), SVC())
+    search = KernelSearch(pipe, {"standardscaler__with_std": [True, False], "svc__C": (0.1, 10)}).fit(*ripley)
+    assert set(search.best_params_) == {"standardscaler__with_std", "svc__C"}
+
+
+def test_whole_numbers_of_a_distribution_are_tried_one_by_one(ripley):
+    search = KernelSearch(SVC(kernel="poly", coef0=1.0), {"degree": randint(2, 4), "C": (0.1, 10)}).fit(
+        *ripley
+    )
+    assert {p["degree"] for p in search.cv_results_["params"]} == {2, 3}
+
+
+@pytest.mark.parametrize(
+    ("space", "error", "words"),
+    [
+        ({"c": (1, 2)}, ValueError, "param_space names 'c', which SVC does not have"),
+        ({"C": (-1, 2)}, ValueError, r"param_space\['C'\] must be a range .* got \(-1, 2\)"),
+        ({"C": (2, 1)}, ValueError, "0 < low < high"),
+        ({"C": []}, ValueError, r"param_space\['C'\] is empty"),
+        ({"tol": (1e-4, 1e-2)}, ValueError, r"param_space\['tol'\] is a range, but no criterion can follow"),
+        ("C", TypeError, "param_space must be a dict"),
+    ],
+)
+def test_a_space_that_makes_no_sense_is_refused(ripley, space, error, words):
+    with pytest.raises(error, match=words):
+        KernelSearch(SVC(), space).fit(*ripley)
+
+
+# Kernels and machines.
+
+
+@pytest.mark.parametrize(
+    ("svc", "names"),
+    [
+        (SVC(kernel="linear"), {"C"}),
+        (SVC(kernel="poly"), {"C"}),  # gamma is only a factor of C there
+        (SVC(kernel="poly", coef0=1.0), {"C", "gamma"}),
+        (SVC(kernel="rbf"), {"C", "gamma"}),
+    ],
+)
+def test_every_kernel_of_svc_has_its_default_space(ripley, svc, names):
+    search = KernelSearch(svc).fit(*ripley)
+    assert set(search.best_params_) == names
+    ours = search.selection_.solution
+    outputs = ours.gram.matmul(ours.alpha)[:, 0] + ours.b
+    theirs = search.decision_function(ripley[0])
+    assert outputs == pytest.approx(theirs, abs=0.02 * np.ptp(theirs))
+
+
+def test_a_precomputed_gram_matrix_tunes_C(ripley):
+    X, y = ripley
+    K = RBF(0.4)(X)
+    search = KernelSearch(SVC(kernel="precomputed")).fit(K, y)
+    same = KernelSearch(SVC(gamma=1 / (2 * 0.4**2)), {"C": (1e-5, 1e7)}).fit(X, y)
+    assert search.best_params_["C"] == pytest.approx(same.best_params_["C"], rel=1e-6)
+    assert search.__sklearn_tags__().input_tags.pairwise
+
+
+def test_nu_is_that_of_the_machine_chosen(ripley):
+    search = KernelSearch(NuSVC()).fit(*ripley)
+    svc = SVC(C=search.selection_.machine.C, gamma=search.best_params_["gamma"]).fit(*ripley)
+    assert set(search.best_params_) == {"gamma", "nu"}
+    assert np.array_equal(svc.predict(ripley[0]), search.predict(ripley[0]))
+
+
+def test_several_classes():
+    X, y = load_iris(return_X_y=True)
+    search = KernelSearch(make_pipeline(StandardScaler(), SVC())).fit(X, y)
+    assert search.score(X, y) > 0.95
+    assert len(search.classes_) == 3
+
+
+def test_class_and_sample_weights_reach_the_criterion(ripley):
+    X, y = ripley
+    twice = KernelSearch(SVC()).fit(X, y, sample_weight=np.full(len(y), 2.0))
+    once = KernelSearch(SVC()).fit(X, y)
+    assert twice.selection_.machine.weights == pytest.approx(2.0)
+    assert once.selection_.machine.weights is None
+    weighed = KernelSearch(SVC(class_weight={0: 1, 1: 3})).fit(X, y).selection_.machine.weights
+    assert np.array_equal(weighed, np.where(y == 1, 3.0, 1.0))
+
+
+def test_rows_without_weight_take_no_part(ripley):
+    X, y = ripley
+    weight = np.r_[np.zeros(20), np.ones(len(y) - 20)]
+    left, weighed = (
+        KernelSearch(SVC()).fit(X[20:], y[20:]),
+        KernelSearch(SVC()).fit(X, y, sample_weight=weight),
+    )
+    assert weighed.best_params_ == left.best_params_
+    with pytest.raises(ValueError, match="sample_weight leaves rows of fewer than two classes"):
+        KernelSearch(SVC()).fit(X, y, sample_weight=y)
+
+
+def test_a_gaussian_process_classifier_gets_its_kernel(ripley):
+    X, y = ripley
+    kernel = ConstantKernel(10.0) * RBF(0.5)
+    search = KernelSearch(GaussianProcessClassifier(kernel)).fit(X, y)
+    chosen = search.best_estimator_.kernel_
+    assert chosen == search.best_params_["kernel"]
+    loo = lambda k: criteria.LOO()(
+        SmoothMachine(Logistic(), bias=False).solve(Dense(X).gram(k), one_versus_rest(y, 2))
+    )
+    assert -search.best_score_ == pytest.approx(loo(chosen).value, rel=1e-6)
+    assert -search.best_score_ < loo(kernel).value
+
+
+def test_our_own_estimators_tune_themselves(ripley):
+    search = KernelSearch(make_pipeline(StandardScaler(), KernelLogisticRegression())).fit(*ripley)
+    alone = make_pipeline(StandardScaler(), KernelLogisticRegression()).fit(*ripley)
+    model = alone[-1]
+    assert search.best_score_ == -model.criterion_value_
+    assert search.best_params_["kernellogisticregression__C"] == model.C_
+    assert np.array_equal(search.predict_proba(ripley[0]), alone.predict_proba(ripley[0]))
+
+
+def test_options_reach_our_own_estimators(ripley):
+    search = KernelSearch(KernelLogisticRegression(), search="nelder-mead", criterion="evidence").fit(*ripley)
+    assert search.selection_.criterion.name == "evidence"
+    assert any(step.why == "simplex" for step in search.trace_)
+
+
+def test_sparse_input(ripley):
+    X, y = ripley
+    dense, sparse = KernelSearch(SVC()).fit(X, y), KernelSearch(SVC()).fit(sp.csr_array(X), y)
+    assert sparse.best_params_ == pytest.approx(dense.best_params_, rel=1e-3)
+
+
+# Folds, where there is nothing else.
+
+
+def test_an_arbitrary_estimator_is_refused_and_offered_folds(ripley):
+    with pytest.raises(
+        TypeError, match=r"no criterion without folds for RandomForestClassifier.*criterion='cv'"
+    ):
+        KernelSearch(RandomForestClassifier(), {"max_depth": (1, 9)}).fit(*ripley)
+
+
+def test_folds_tune_anything(ripley):
+    search = KernelSearch(LogisticRegression(), {"C": (1e-3, 1e3)}, criterion="cv").fit(*ripley)
+    assert 1e-3 <= search.best_params_["C"] <= 1e3
+    assert search.best_score_ == max(search.cv_results_["mean_test_score"])
+    assert not hasattr(search, "selection_")
+
+
+def test_folds_are_those_of_the_criterion_and_whole_numbers_stay_whole(ripley):
+    forest = RandomForestClassifier(n_estimators=3, random_state=0)
+    space = {"max_depth": [1, 3], "n_estimators": (2, 9)}
+    search = KernelSearch(forest, space, criterion=criteria.CV(folds=3), max_evaluations=8)
+    with pytest.warns(SearchWarning):
+        search.fit(*ripley)
+    assert {p["max_depth"] for p in search.cv_results_["params"]} == {1, 3}
+    assert all(isinstance(p["n_estimators"], int) for p in search.cv_results_["params"])
+
+
+def test_folds_without_a_space_need_one_for_a_stranger(ripley):
+    with pytest.raises(ValueError, match="criterion='cv' needs a param_space for RandomForestClassifier"):
+        KernelSearch(RandomForestClassifier(), criterion="cv").fit(*ripley)
+
+
+@pytest.mark.parametrize("estimator", [SVR(), SVC(kernel="sigmoid")])
+def test_machines_without_a_criterion_fall_back_on_folds(estimator, ripley):
+    with pytest.warns(SearchWarning):
+        search = KernelSearch(estimator, max_evaluations=3).fit(*ripley)
+    assert {"C", "gamma"} <= set(search.best_params_)
+    assert not hasattr(search, "selection_")
+
+
+# Searches, budgets, ensembles.
+
+
+def test_unknown_names_are_refused(ripley):
+    with pytest.raises(UnknownName, match="criterion must be one of"):
+        KernelSearch(SVC(), criterion="lo").fit(*ripley)
+    with pytest.raises(UnknownName, match="search must be one of"):
+        KernelSearch(SVC(), search="bfgs").fit(*ripley)
+
+
+def test_budgets_are_shared_by_the_listed_values(ripley):
+    space = {"C": (0.1, 10), "class_weight": [None, "balanced"]}
+    with pytest.warns(SearchWarning):
+        search = KernelSearch(SVC(), space, max_evaluations=8).fit(*ripley)
+    assert search.n_evaluations_ == 8
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_the_result_does_not_depend_on_n_jobs(ripley, n_jobs):
+    space = {"C": (0.1, 10), "gamma": (0.1, 10), "class_weight": [None, "balanced"]}
+    alone, together = (KernelSearch(SVC(), space, n_jobs=jobs).fit(*ripley) for jobs in (None, n_jobs))
+    assert alone.best_params_ == together.best_params_
+    assert np.array_equal(alone.cv_results_["mean_test_score"], together.cv_results_["mean_test_score"])
+
+
+def test_a_checkpoint_saves_the_evaluations(ripley, tmp_path):
+    file = tmp_path / "run.jsonl"
+    first = KernelSearch(SVC(), checkpoint=file).fit(*ripley)
+    lines = file.read_text()
+    again = KernelSearch(SVC(), checkpoint=file).fit(*ripley)
+    assert file.read_text() == lines
+    assert again.best_params_ == first.best_params_
+
+
+def test_an_ensemble_is_the_weighted_mean_of_the_optima(ripley):
+    X, y = ripley
+    search = KernelSearch(SVC(), ensemble=True, search=searches.LBFGS(n_starts=6)).fit(X, y)
+    members, weights = search.ensemble_.members, search.ensemble_.weights
+    assert len(members) == len(search.selection_.outcome.optima)
+    assert weights.sum() == pytest.approx(1)
+    assert np.all(np.diff(weights) <= 0)  # the optima are listed best first
+    expected = sum(w * member.decision_function(X) for w, member in zip(weights, members))
+    assert search.decision_function(X) == pytest.approx(expected)
+    assert np.array_equal(search.predict(X), (expected > 0).astype(int))
+    assert search.score(X, y) == np.mean(search.predict(X) == y)

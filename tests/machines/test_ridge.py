@@ -1,0 +1,199 @@
+import numpy as np
+import pytest
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+from sklearn.kernel_ridge import KernelRidge
+
+import oracles_ridge as oracle
+from foldless.criteria import ABIC, LOO, KFold
+from foldless.errors import NotPositiveDefinite, Undefined
+from foldless.grams import DenseGram, LowRankGram
+from foldless.machines import Ridge
+
+N = 15
+RNG = np.random.default_rng(3)
+X = np.sort(RNG.uniform(-3, 3, size=(N, 1)), axis=0)
+K = RBF(0.8)(X)
+Y = np.column_stack([np.sin(X[:, 0]), np.cos(2 * X[:, 0])]) + 0.2 * RNG.normal(size=(N, 2))
+V = RNG.uniform(0.3, 3, size=N)
+B = RNG.normal(size=(N, N))
+T = B @ B.T / N + 0.1 * np.eye(N)
+SINGULAR = B[:, :10] @ B[:, :10].T
+SETTINGS = [(bias, weights) for bias in (False, True) for weights in (None, V)]
+GRAMS = {
+    "dense": lambda: DenseGram(K),
+    "lowrank": lambda: LowRankGram(np.linalg.cholesky(K + 1e-12 * np.eye(N))),
+}
+
+
+@pytest.mark.parametrize("kind", GRAMS)
+@pytest.mark.parametrize(("bias", "weights"), SETTINGS)
+@pytest.mark.parametrize("penalty", ["K", "I", "T", "singular"])
+def test_the_fit_solves_the_normal_equations(penalty, bias, weights, kind):
+    given = {"K": "K", "I": "I", "T": T, "singular": SINGULAR}[penalty]
+    matrix = {"K": K, "I": np.eye(N), "T": T, "singular": SINGULAR}[penalty]
+    s = Ridge(0.2, bias, weights, given).solve(GRAMS[kind](), Y)
+    alpha, b = oracle.fit(K, Y, matrix, 0.2, bias, weights)
+    assert K @ s.alpha + s.b == pytest.approx(K @ alpha + b, abs=1e-7)
+    assert s.b == pytest.approx(b, abs=1e-6)
+    v = np.ones(N) if weights is None else weights
+    assert s.rho == pytest.approx(np.sqrt(v)[:, None] * (Y - K @ alpha - b), abs=1e-7)
+
+
+@pytest.mark.parametrize("route", ["spectrum", "factor"])
+@pytest.mark.parametrize(("bias", "weights"), SETTINGS)
+def test_leave_one_out_is_n_retrainings(bias, weights, route):
+    s = Ridge(0.2, bias, weights, route=route).solve(DenseGram(K), Y)
+    r = np.vstack([oracle.left_out(K, Y, 0.2, [i], bias, weights) for i in range(N)])
+    v = np.ones(N) if weights is None else weights
+    assert s.left / np.sqrt(v)[:, None] == pytest.approx(r, rel=1e-7)
+    assert LOO()(s).value == pytest.approx(np.mean(v @ r**2) / v.sum(), rel=1e-7)
+
+
+@pytest.mark.parametrize(("bias", "weights"), SETTINGS)
+def test_blocks_left_out_are_retrainings(bias, weights):
+    blocks = [[0, 5, 9], [1, 2], [3, 4, 6, 7, 8, 10], [11, 12, 13, 14]]
+    s = Ridge(0.2, bias, weights).solve(DenseGram(K), Y)
+    v = np.ones(N) if weights is None else weights
+    total = sum(v[rows] @ oracle.left_out(K, Y, 0.2, rows, bias, weights) ** 2 for rows in blocks)
+    assert KFold(blocks)(s).value == pytest.approx(np.mean(total) / v.sum(), rel=1e-8)
+
+
+@pytest.mark.parametrize(("bias", "weights"), SETTINGS)
+@pytest.mark.parametrize("penalty", ["I", "T"])
+def test_leave_one_out_with_a_fixed_penalty_keeps_the_basis(penalty, bias, weights):
+    matrix = np.eye(N) if penalty == "I" else T
+    s = Ridge(0.2, bias, weights, "I" if penalty == "I" else T).solve(DenseGram(K), Y)
+    r = np.vstack([oracle.left_out_basis_kept(K, Y, matrix, 0.2, [i], bias, weights) for i in range(N)])
+    v = np.ones(N) if weights is None else weights
+    assert LOO()(s).value == pytest.approx(np.mean(v @ r**2) / v.sum(), rel=1e-6)
+
+
+def test_scikit_learn_agrees():
+    theirs = KernelRidge(alpha=0.2, kernel="precomputed").fit(K, Y, sample_weight=V)
+    assert Ridge(0.2, weights=V).solve(DenseGram(K), Y).alpha == pytest.approx(theirs.dual_coef_, rel=1e-8)
+
+
+def test_penalty_k_equals_the_matrix_k_as_a_function():
+    one, two = Ridge(0.2).solve(DenseGram(K), Y), Ridge(0.2, penalty=K).solve(DenseGram(K), Y)
+    assert K @ two.alpha == pytest.approx(K @ one.alpha, abs=1e-8)
+
+
+@pytest.mark.parametrize("weights", [None, V])
+def test_marginal_likelihood_is_the_gaussian_density(weights):
+    from scipy.stats import multivariate_normal
+
+    v = np.ones(N) if weights is None else weights
+    s = Ridge(0.2, weights=weights).solve(DenseGram(K), Y)
+    cov = 0.3 * (np.diag(1 / v) + K / 0.2)
+    expected = np.mean([-2 * multivariate_normal(np.zeros(N), cov).logpdf(y) for y in Y.T])
+    assert ABIC(sigma2=0.3)(s).value == pytest.approx(expected, rel=1e-10)
+
+
+def test_restricted_likelihood_is_that_of_contrasts():
+    from scipy.stats import multivariate_normal
+
+    C = np.linalg.qr(np.column_stack([np.ones(N), RNG.normal(size=(N, N - 1))]))[0][:, 1:]
+    s = Ridge(0.2, bias=True).solve(DenseGram(K), Y)
+    cov = C.T @ (0.3 * (np.eye(N) + K / 0.2)) @ C
+    expected = np.mean([-2 * multivariate_normal(np.zeros(N - 1), cov).logpdf(C.T @ y) for y in Y.T])
+    assert ABIC(sigma2=0.3)(s).value == pytest.approx(expected, rel=1e-10)
+
+
+def test_restricted_likelihood_with_weights_by_its_formula():
+    """(n-1) ln(2 pi y'alpha/(n-1)) + (n-1) + ln det(K + lam/V) + ln 1'A1 - ln n."""
+    s = Ridge(0.2, bias=True, weights=V, route="factor").solve(DenseGram(K), Y[:, :1])
+    M = K + np.diag(0.2 / V)
+    A = np.linalg.inv(M)
+    q = Y[:, 0] @ s.alpha[:, 0]
+    expected = (
+        (N - 1) * (np.log(2 * np.pi * q / (N - 1)) + 1)
+        + np.linalg.slogdet(M)[1]
+        + np.log(A.sum())
+        - np.log(N)
+    )
+    assert ABIC()(s).value == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("route", ["spectrum", "factor"])
+@pytest.mark.parametrize("weights", [None, V])
+def test_variance_is_that_of_a_gaussian_process(weights, route):
+    new = np.linspace(-4, 4, 7)[:, None]
+    s = Ridge(0.2, weights=weights, route=route).solve(DenseGram(K), Y[:, :1])
+    noise = 0.3 if weights is None else 0.3 / weights
+    gp = GaussianProcessRegressor(
+        ConstantKernel(0.3 / 0.2, "fixed") * RBF(0.8, "fixed"), alpha=noise, optimizer=None
+    )
+    mean, sd = gp.fit(X, Y[:, 0]).predict(new, return_std=True)
+    cross = RBF(0.8)(new, X)
+    assert cross @ s.alpha[:, 0] == pytest.approx(mean, rel=1e-8)
+    assert np.sqrt(s.variance(cross, np.ones(7), 0.3)[:, 0]) == pytest.approx(sd, rel=1e-7)
+
+
+@pytest.mark.parametrize("weights", [None, V])
+def test_variance_with_an_intercept_is_universal_kriging(weights):
+    """k** - [k, 1]' [[K + lam/V, 1], [1', 0]]^{-1} [k, 1], times sigma2 / lam."""
+    new = np.linspace(-4, 4, 7)[:, None]
+    s = Ridge(0.2, bias=True, weights=weights).solve(DenseGram(K), Y[:, :1])
+    M = np.ones((N + 1, N + 1))
+    M[:N, :N] = K + np.diag(0.2 / (np.ones(N) if weights is None else weights))
+    M[N, N] = 0
+    k = np.column_stack([RBF(0.8)(new, X), np.ones(7)])
+    expected = 0.3 / 0.2 * (1 - np.einsum("ij,ji->i", k, np.linalg.solve(M, k.T)))
+    assert s.variance(k[:, :N], np.ones(7), 0.3)[:, 0] == pytest.approx(expected, rel=1e-8)
+
+
+def test_routes_agree_and_the_path_reuses_one_decomposition():
+    gram = DenseGram(K)
+    for alpha in (1e-6, 1e-2, 1.0, 1e3):
+        by_spectrum = Ridge(alpha, bias=True, route="spectrum").solve(gram, Y)
+        by_factor = Ridge(alpha, bias=True, route="factor").solve(gram, Y)
+        assert LOO()(by_factor).value == pytest.approx(LOO()(by_spectrum).value, rel=1e-6)
+        assert ABIC()(by_factor).value == pytest.approx(ABIC()(by_spectrum).value, rel=1e-8)
+    bases = {id(Ridge(a, bias=True, route="spectrum").solve(gram, Y).smoother.basis) for a in (0.1, 1.0)}
+    assert len(bases) == 1
+
+
+def test_auto_factors_first_and_then_decomposes():
+    gram = DenseGram(K)
+    kinds = [type(Ridge(a).solve(gram, Y).smoother).__name__ for a in (0.1, 0.2, 0.3, 0.4)]
+    assert kinds == ["DenseSmoother", "DenseSmoother", "SpectralSmoother", "SpectralSmoother"]
+    assert type(Ridge(0.1).solve(LowRankGram(B[:, :3]), Y).smoother).__name__ == "SpectralSmoother"
+
+
+def test_leave_one_out_at_a_tiny_lambda_keeps_its_digits():
+    """Well conditioned K, lambda = 1e-12: g must come from lambda / (mu + lambda)."""
+    well = K + np.eye(N)
+    for route in ("spectrum", "factor"):
+        s = Ridge(1e-12, route=route).solve(DenseGram(well), Y)
+        A = np.linalg.inv(well)
+        assert s.left == pytest.approx(A @ Y / np.diag(A)[:, None], rel=1e-8)
+
+
+def test_wrong_input_is_refused():
+    gram = DenseGram(K)
+    for alpha in (0.0, -1.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match="alpha must be positive"):
+            Ridge(alpha)
+    with pytest.raises(ValueError, match="penalty must be"):
+        Ridge(penalty="L")
+    with pytest.raises(ValueError, match="weights must be positive"):
+        Ridge(weights=np.zeros(N))
+    with pytest.raises(ValueError, match="shape"):
+        Ridge(penalty=np.eye(3)).solve(gram, Y)
+    with pytest.raises(NotPositiveDefinite, match="penalty matrix"):
+        Ridge(penalty=np.diag(np.linspace(-1, 1, N))).solve(gram, Y)
+    with pytest.raises(ValueError, match="symmetric"):
+        Ridge(penalty=np.triu(np.ones((N, N)))).solve(gram, Y)
+    with pytest.raises(ValueError, match="Y must have shape"):
+        Ridge().solve(gram, Y[:, 0])
+    with pytest.raises(ValueError, match="Y contains NaN"):
+        Ridge().solve(gram, np.where(Y > 0, np.nan, Y))
+    broken = K.copy()
+    broken[2, 3] = broken[3, 2] = np.nan
+    with pytest.raises(ValueError, match="Gram matrix contains NaN"):
+        Ridge().solve(DenseGram(broken), Y)
+    with pytest.raises(NotPositiveDefinite):
+        Ridge().solve(DenseGram(K - 2 * np.eye(N)), Y)
+    with pytest.raises(Undefined, match="penalty='K'"):
+        Ridge(penalty="I").solve(gram, Y).variance(K, np.ones(N))
