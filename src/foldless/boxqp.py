@@ -31,9 +31,12 @@ from foldless.linalg import centre, cholesky, inverse_lower, solve_lower
 
 LOWER, FREE, UPPER = -1, 0, 1
 TOLERANCE = 1e-10  # on the gradient, whose natural size is 1
-WARM, COLD = 20, 40  # rounds from the sets of a neighbour, and from a rough start
-ROUGH = 1e-2  # violation at which a rough start hands over
-CENTRED = 1e-7  # complementarity, relative to the bounds, at which the interior-point start hands over
+WARM, COLD = 12, 20  # rounds from the sets of a neighbour, and from a rough start
+ROUGH = (
+    1e-4,
+    1e-6,
+)  # violations at which a rough start hands over: first, and where the sets were still wrong
+CENTRED = 1e-3  # complementarity, relative to the bounds, per violation allowed in the interior-point start
 DOUBLED = 4000  # largest n for which the symmetrised problem of 2n points is worth its memory
 DOMINANT = 1e-6  # a ridge above this fraction of the diagonal may be divided by
 
@@ -142,10 +145,18 @@ class BoxQP:
         """Return the matrix of eq. (2)."""
         return Block(self.gram.subset(free), self.ridge[free], self.bias)
 
-    def on(self, sets):
-        """Solve eq. (2) for given sets; return alpha, b and the gradient."""
+    def bounded(self, sets, before=None):
+        """Return the signed coefficients at the upper bounds and ``K`` times them; ``before``: those of other sets."""
         beta = np.where(sets == UPPER, self.y * np.where(np.isfinite(self.upper), self.upper, 0), 0.0)
-        theta = self.gram.matmul(beta)
+        old, theta = (0.0, 0.0) if before is None else before
+        change = beta - old
+        moved = np.flatnonzero(change)
+        return beta, theta + self.gram.combine(moved, change[moved])
+
+    def on(self, sets, bounded=None):
+        """Solve eq. (2) for given sets; return alpha, b and the gradient."""
+        beta, outer = self.bounded(sets) if bounded is None else bounded
+        beta, theta = beta.copy(), outer
         free = np.flatnonzero(sets == FREE)
         if free.size:
             block, r, start = self.block(free), self.c[free] - theta[free], 0.0
@@ -154,7 +165,7 @@ class BoxQP:
                 r = r - block.matmul(start)
             step = block.solve(r)
             beta[free] = start + step
-            theta, b = self.gram.matmul(beta), block.border(r, step)
+            theta, b = outer + self.gram.combine(free, beta[free]), block.border(r, step)
         else:
             b = self.middle(theta, sets) if self.bias else 0.0
         alpha = self.y * beta + 0.0  # no negative zeros
@@ -223,9 +234,10 @@ def active_sets(qp, sets, rounds):
     As long as the number of offenders falls all of them move; when it does not, only the worse half of them, then a
     quarter: this ends most of the cycles that moving all of them runs into.
     """
-    share, fewest = 1.0, np.inf
+    share, fewest, bounded = 1.0, np.inf, None
     for _ in range(rounds):
-        alpha, b, g = qp.on(sets)
+        bounded = qp.bounded(sets, bounded)
+        alpha, b, g = qp.on(sets, bounded)
         new = qp.offended(sets, alpha, g)
         moved = np.flatnonzero(new != sets)
         if not moved.size:
@@ -246,9 +258,10 @@ def active_sets(qp, sets, rounds):
 def descend(qp, alpha):
     """Feasible active-set method with a ratio test from any alpha: (alpha, b, sets)."""
     alpha = qp.feasible(alpha)
-    sets = qp.split(alpha)
+    sets, bounded = qp.split(alpha), None
     for _ in range(50 * len(alpha) + 1000):
-        target, b, g = qp.on(sets)
+        bounded = qp.bounded(sets, bounded)
+        target, b, g = qp.on(sets, bounded)
         free = np.flatnonzero(sets == FREE)
         step, blocking = _ratio(alpha[free], target[free], qp.upper[free])
         if blocking is not None:
@@ -315,16 +328,19 @@ def solve_box(qp, start=None):
             return found
     if np.all(np.isinf(qp.upper) | (qp.upper == 0)):
         sets, alpha = np.where(qp.upper > 0, FREE, LOWER).astype(np.int8), np.zeros(len(qp.y))
-    else:
-        alpha = rough(qp.gram, qp)
-        sets = qp.split(alpha)
-    found = active_sets(qp, sets, COLD)
-    return found if found is not None else descend(qp, alpha)
+        found = active_sets(qp, sets, COLD)
+        return found if found is not None else descend(qp, alpha)
+    for violation in ROUGH:
+        alpha = rough(qp.gram, qp, violation)
+        found = active_sets(qp, qp.split(alpha), COLD)
+        if found is not None:
+            return found
+    return descend(qp, alpha)
 
 
 @singledispatch
-def rough(gram, qp):
-    r"""Return a rough alpha, by a primal-dual interior-point method on any Gram.
+def rough(gram, qp, violation):
+    r"""Return an alpha whose conditions are violated little, by a primal-dual interior-point method on any Gram.
 
     The barrier turns the box into a diagonal, :math:`d_i = D_i + z_i / \alpha_i + t_i / (u_i - \alpha_i)`, so that a step
     costs one ``gram.factor(1 / d)``. An index ends at a bound if its multiplier (z below, t above) outweighs its
@@ -332,10 +348,10 @@ def rough(gram, qp):
     """
     on = np.flatnonzero(qp.upper > 0)
     K, y, u, D = gram.subset(on), qp.y[on], qp.upper[on], qp.ridge[on]
-    alpha, z, t = u / 2, np.ones(on.size), np.ones(on.size)
+    alpha, z, t, small = u / 2, np.ones(on.size), np.ones(on.size), CENTRED * violation
     for _ in range(100):
         beta, mu = y * alpha, (alpha @ z + (u - alpha) @ t) / (2 * on.size)
-        if mu < CENTRED * np.mean(u) and (not qp.bias or abs(beta.sum()) < CENTRED * u.sum()):
+        if mu < small * np.mean(u) and (not qp.bias or abs(beta.sum()) < small * u.sum()):
             break
         d = D + z / alpha + t / (u - alpha)
         r = y - K.matmul(beta) - D * beta + 0.1 * mu * y * (1 / alpha - 1 / (u - alpha))
@@ -364,7 +380,7 @@ def _stay(x, dx):
 
 
 @rough.register
-def _(gram: DenseGram, qp):
+def _(gram: DenseGram, qp, violation):
     r"""libsvm, which knows the free bias only.
 
     Without a bias the problem is made symmetric: Gram :math:`[[K, -K], [-K, K]]`, labels :math:`[y, -y]`, half the
@@ -372,21 +388,22 @@ def _(gram: DenseGram, qp):
     """
     on = np.flatnonzero(qp.upper > 0)
     if not qp.bias and on.size > DOUBLED:
-        return rough.dispatch(object)(gram, qp)
-    K, y, u = gram.K[np.ix_(on, on)], qp.y[on], qp.upper[on]
+        return rough.dispatch(object)(gram, qp, violation)
+    K, y, u = gram.K.copy() if on.size == gram.n else gram.K[np.ix_(on, on)], qp.y[on], qp.upper[on]
     K.flat[:: on.size + 1] += qp.ridge[on]
     alpha = np.zeros(len(qp.y))
     if qp.bias:
-        alpha[on] = _libsvm(K, y, u)
+        alpha[on] = _libsvm(K, y, u, violation)
     else:
         alpha[on] = np.sum(
-            np.split(_libsvm(np.block([[K, -K], [-K, K]]), np.r_[y, -y], np.r_[u, u] / 2), 2), axis=0
+            np.split(_libsvm(np.block([[K, -K], [-K, K]]), np.r_[y, -y], np.r_[u, u] / 2, violation), 2),
+            axis=0,
         )
     return alpha
 
 
-def _libsvm(K, y, upper):
-    svc = SVC(C=1.0, kernel="precomputed", tol=ROUGH, cache_size=500).fit(K, y, sample_weight=upper)
+def _libsvm(K, y, upper, violation):
+    svc = SVC(C=1.0, kernel="precomputed", tol=violation, cache_size=500).fit(K, y, sample_weight=upper)
     alpha = np.zeros(len(y))
     alpha[svc.support_] = np.abs(svc.dual_coef_[0])
     return alpha

@@ -105,6 +105,9 @@ class Gram(Protocol):
     def block(self, rows: NDArray[np.intp], cols: NDArray[np.intp]) -> Matrix:
         """Return some entries as an array."""
 
+    def combine(self, rows: NDArray[np.intp], v: Vector) -> Vector:
+        """Return ``K[:, rows] @ v``, looking at these columns alone where that is cheaper."""
+
     def extremes(self) -> tuple[float, float]:
         """Return the smallest and the largest entry."""
 

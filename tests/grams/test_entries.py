@@ -16,6 +16,9 @@ def test_entries_extremes_and_diagonals_are_those_of_the_array(make):
     K = K * np.outer(y, y)
     gram, rows, cols, d = make(K), np.array([3, 0, 7]), np.array([1, 19]), np.arange(20.0)
     assert gram.block(rows, cols) == approx(K[np.ix_(rows, cols)], abs=1e-12)
+    for some in (cols, np.arange(1, 17), np.zeros(0, int)):  # few columns, most, none
+        v = np.cos(np.arange(len(some)))
+        assert gram.combine(some, v) == approx(K[:, some] @ v, abs=1e-12)
     assert gram.extremes() == approx((K.min(), K.max()), abs=1e-12)
     assert matrix(gram.diagonal(d)) == approx(np.diag(d))
 

@@ -5,6 +5,7 @@ import pytest
 from scipy.linalg import cholesky
 from sklearn.svm import SVC, LinearSVC
 
+from foldless import boxqp
 from foldless.boxqp import BoxQP, descend, rough, solve_box
 from foldless.errors import JitterWarning, NotPositiveDefinite, Undefined
 from foldless.grams import DenseGram, LowRankGram
@@ -148,9 +149,35 @@ def test_both_rough_starts_and_the_ratio_test_end_at_the_same_optimum(bias):
     expected = solve_box(qp)[0]
     ridged = BoxQP(DenseGram(K), y, np.full(60, 20.0), np.full(60, 1e-9), bias)
     assert descend(ridged, np.zeros(60))[0] == approx(expected, abs=1e-4)
-    interior = rough.dispatch(object)(qp.gram, qp)
+    interior = rough.dispatch(object)(qp.gram, qp, 1e-4)
     assert interior == approx(expected, abs=0.01 * 20)  # rough: a hundredth of the box
-    assert rough(qp.gram, qp) == approx(expected, abs=0.5 * 20)
+    assert rough(qp.gram, qp, 1e-2) == approx(expected, abs=0.5 * 20)
+    assert rough(qp.gram, qp, 1e-6) == approx(expected, abs=0.02 * 20)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_a_path_over_noisy_labels_needs_no_steps_one_at_a_time(bias, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(250, 2))
+    y = np.where(np.sin(2 * X[:, 0]) + X[:, 1] + 0.7 * rng.normal(size=250) > 0, 1.0, -1.0)
+    K, Cs = gram(kernel(1.0, 0.1, [0.5, 0.5]), X), np.logspace(-2, 1, 8)
+    monkeypatch.setattr(boxqp, "descend", lambda *_: pytest.fail("the active sets did not end"))
+    for solution, C in zip(path(HingeSVM(bias=bias), dense(K), y[:, None], Cs), Cs, strict=True):
+        column = solution.columns[0]
+        assert duality_gap(column) == approx(0, abs=1e-9 * C * 250)
+        assert abs(column.beta.sum()) < 1e-9 * C * 250 or not bias
+
+
+@pytest.mark.parametrize("make", GRAMS)
+def test_outputs_of_the_upper_set_are_updated_as_if_computed_anew(make):
+    K, y = problem(40, seed=3)
+    qp, rng, before = BoxQP(make(K), y, np.full(40, 2.0), np.zeros(40), True), np.random.default_rng(0), None
+    for _ in range(5):
+        sets = rng.integers(-1, 2, size=40)
+        before = qp.bounded(sets, before)
+        beta = np.where(sets == 1, 2.0 * y, 0.0)
+        assert before[0] == approx(beta)
+        assert before[1] == approx(K @ beta, abs=1e-10)
 
 
 def test_no_free_point_puts_the_bias_in_the_middle():

@@ -37,6 +37,7 @@ from foldless.linalg import (
 
 LIGHT = 1e-4  # leverage below which eq. (2) loses more than four digits
 INDEFINITE = 1e-8  # eigenvalues below minus this, relative to the largest, are no rounding
+FEW = 0.25  # fraction of the rows up to which copying them is cheaper than a pass over all
 STRIP = 256  # rows looked at together where a whole copy of K is to be avoided
 
 
@@ -77,6 +78,14 @@ class DenseGram:
     def block(self, rows, cols):
         """Return the entries of ``K`` at ``rows`` and ``cols``, as an array."""
         return self.K[np.ix_(rows, cols)]
+
+    def combine(self, rows, v):
+        """Return ``K[:, rows] @ v``; rows are copied only where they are few."""
+        if len(rows) <= FEW * self.n:
+            return v @ self.K[rows]
+        whole = np.zeros(self.n)
+        whole[rows] = v
+        return self.K @ whole
 
     def extremes(self):
         """Return the smallest and the largest entry."""

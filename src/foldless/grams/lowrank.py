@@ -78,6 +78,10 @@ class LowRankGram:
         """Return the entries of ``K`` at ``rows`` and ``cols``, as an array."""
         return self.F[rows] @ self.F[cols].T
 
+    def combine(self, rows, v):
+        """Return ``K[:, rows] @ v``."""
+        return self.F @ (v @ self.F[rows])
+
     def extremes(self):
         """Return the smallest and the largest entry; no more than a strip of ``K`` is formed at a time."""
         low, high = np.inf, -np.inf
