@@ -22,8 +22,10 @@ class HMCAscent(Search):
 
     Parameter a moves by :math:`-\eta_a\, \partial_a`, at most by ``longest``. Where its derivative did not fall the rate
     :math:`\eta_a` grows by a fifth; where it flipped or grew sharply the rate is halved and the step redone. The walk
-    ends when no derivative stands out from twice its standard error, or when every step has become short. Criteria
-    that draw random numbers should use the same ones at every point (a fixed seed).
+    ends when no derivative stands out from twice its standard error or is large enough to matter, or when every step has
+    become short. (The second is needed: the derivative in a parameter that runs to zero, such as an offset the data do
+    not want, becomes small, but its standard error smaller still.) Criteria that draw random numbers should use the same
+    ones at every point (a fixed seed).
 
     Parameters
     ----------
@@ -32,7 +34,7 @@ class HMCAscent(Search):
     stride, longest, shortest : float
         First, longest and shortest step, in log units.
     tolerance : float
-        Size of a derivative, relative to the value, that counts as zero where no standard error is known.
+        Size of a derivative, relative to the value, that counts as zero.
     rounds : int
         Steps after which a walk is given up.
     """
@@ -80,10 +82,9 @@ class HMCAscent(Search):
 
     def _done(self, here, move):
         """Whether no derivative of a parameter that can still move stands out."""
-        if here.error is None:
-            level = self.tolerance * max(abs(here.value), 1e-12)
-        else:
-            level = 2 * here.error
+        level = self.tolerance * max(abs(here.value), 1e-12)
+        if here.error is not None:
+            level = np.maximum(level, 2 * here.error)
         return bool(np.all((np.abs(here.gradient) <= level) | (move == 0)))
 
     def _overshot(self, here, there):
