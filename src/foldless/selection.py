@@ -258,10 +258,11 @@ def advise(criterion, solution):
 def regularise(machine, gram, Y, **options):
     """Choose the machine's regularisation on one Gram by leave-one-out; return the machine and the outcome.
 
-    Criteria of kernel and targets alone do not change with the scale of the kernel, so they say nothing about C.
+    Criteria of kernel and targets alone do not change with the scale of the kernel, so they say nothing about C. A
+    machine whose leave-one-out is dear names another criterion, ``judged_by``.
     ``options`` are fields of :class:`Plan`.
     """
-    by, nothing = criteria.LOO(), ConstantKernel(1.0, "fixed")
+    by, nothing = as_criterion(getattr(machine, "judged_by", "loo")), ConstantKernel(1.0, "fixed")
     machine = getattr(machine, "along", machine)
     search = searches.LBFGS(tolerance=1e-8)  # evaluations on one Gram are cheap
     plan = Plan(X=None, Y=Y, machine=machine, criterion=by, search=search, **options)
