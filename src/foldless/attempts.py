@@ -196,7 +196,8 @@ def _foldless(estimator, setting, moving, task):
 
     def params(theta):
         whole = np.r_[theta, selection.machine.theta][: len(words.axes) or len(theta)]
-        return setting | {prefix + name: value for name, value in words.params(whole).items()}
+        found = {name: _as_listed(value, lists.get(name)) for name, value in words.params(whole).items()}
+        return setting | {prefix + name: value for name, value in found.items()}
 
     last = {prefix + name: value for name, value in words.last(selection).items()}
     return Attempt(
@@ -223,6 +224,11 @@ def _weighing(tail, X, task):
 
 def _span(part):
     return part if isinstance(part, Range) else Range(float(min(part.values)), float(max(part.values)))
+
+
+def _as_listed(value, part):
+    """Return the listed value that a rounded one stands for."""
+    return value if part is None else min(part.values, key=lambda listed: abs(np.log(listed / value)))
 
 
 def _lattice(words, lists):

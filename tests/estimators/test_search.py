@@ -122,7 +122,7 @@ def test_lists_of_numbers_are_the_grid_of_grid_search(ripley):
     grid = {"C": [100, 0.1, 1.0], "gamma": [0.5, 5.0]}
     ours = KernelSearch(SVC(), grid).fit(*ripley)
     theirs = GridSearchCV(SVC(), grid, cv=3).fit(*ripley)
-    key = lambda params: (round(params["C"], 9), round(params["gamma"], 9))
+    key = lambda params: (params["C"], params["gamma"])
     assert sorted(map(key, ours.cv_results_["params"])) == sorted(map(key, theirs.cv_results_["params"]))
     X, y = ripley
     values = {
@@ -328,7 +328,7 @@ def test_the_grid_of_kernel_ridge_has_the_point_that_refits_prefer(noisy_curve):
     search = KernelSearch(KernelRidge(kernel="rbf"), grid).fit(*noisy_curve)
     points = [{"alpha": a, "gamma": g} for a in grid["alpha"] for g in grid["gamma"]]
     best = min(points, key=lambda p: loo_error(KernelRidge(kernel="rbf", **p), *noisy_curve))
-    assert search.best_params_ == pytest.approx(best)
+    assert search.best_params_ == best
 
 
 def test_several_outputs(noisy_curve):
