@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass, replace
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from foldless.representation import Dense, Nystrom, has_noise, spread_landmarks
 from foldless.selection import is_precomputed
@@ -79,15 +80,21 @@ def surface(selection, seconds=SECONDS):
     if len(named) != 2:
         return None
     problem = sketch(selection.problem)
-    (left, right), (bottom, top) = window(selection.outcome)
-    begun = time.perf_counter()
-    problem(selection.outcome.best.theta)
-    cost = time.perf_counter() - begun
-    side = int(np.clip(np.sqrt(seconds / max(cost, 1e-6)), *SIDES))
-    x, y = np.linspace(left, right, side), np.linspace(bottom, top, side)
     landmarks = getattr(problem.representation, "landmarks", None)
     count = None if landmarks is None else len(landmarks)
-    return Surface(np.exp(x), np.exp(y), _grid(problem, x, y), tuple(p.name for p in named), count)
+    with threadpool_limits(1, user_api="blas"):  # many small fits
+        x, y = _axes(problem, selection.outcome, seconds)
+        value = _grid(problem, x, y)
+    return Surface(np.exp(x), np.exp(y), value, tuple(p.name for p in named), count)
+
+
+def _axes(problem, outcome, seconds):
+    """Points along both axes: as many as one evaluation lets us afford."""
+    begun = time.perf_counter()
+    problem(outcome.best.theta)
+    cost = time.perf_counter() - begun
+    side = int(np.clip(np.sqrt(seconds / max(cost, 1e-6)), *SIDES))
+    return (np.linspace(low, high, side) for low, high in window(outcome))
 
 
 def sketch(problem):

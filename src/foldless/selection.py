@@ -582,7 +582,7 @@ class Plan:
 
     def tell_edge(self, outcome, box):
         """Warn where a criterion that must not be minimised over everything ends at a bound of the regularisation."""
-        if not (self.criterion.runs_away and self.tune_machine):
+        if self.criterion.tunes_kernel or not (self.criterion.runs_away and self.tune_machine):
             return
         last, low, high = outcome.best.theta[-1], box.low[-1], box.high[-1]
         if min(last - low, high - last) < 1e-3 * (high - low):

@@ -4,6 +4,7 @@ Needs chromium and chromedriver (Debian: apt-get install chromium chromium-drive
 can. Without them these tests are skipped, and say so. Set FOLDLESS_SCREENSHOTS to a folder to keep pictures.
 """
 
+import itertools
 import json
 import os
 import shutil
@@ -186,6 +187,20 @@ def test_the_policy_stops_what_slips_through(driver, pages):
     assert driver.execute_script("return window.slipped === undefined")
     complaints = [entry["message"] for entry in driver.get_log("browser")]
     assert sum("Content Security Policy" in message for message in complaints) >= 2
+
+
+def test_on_paper_every_plot_has_its_room_and_black_text(driver, pages):
+    visit(driver, pages / "demo.html", width=760, dark=True)
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    wait(driver, "return getComputedStyle(document.querySelector('.xtick text')).fill === 'rgb(0, 0, 0)'")
+    boxes = driver.execute_script(
+        "return [...document.querySelectorAll('figure')].map(f => [f.getBoundingClientRect().bottom, "
+        "f.querySelector('svg.main-svg').getBoundingClientRect().bottom])"
+    )
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    for frame, plot in boxes:
+        assert plot <= frame
+    assert all(later[1] > earlier[0] for earlier, later in itertools.pairwise(boxes))
 
 
 def test_dark_and_light_differ_and_text_follows(driver, pages):

@@ -58,6 +58,7 @@ class KRIC(Criterion):
     eta: float = 1.0
     tune_kernel: bool = False
     name: ClassVar[str] = "kric"
+    runs_away: ClassVar[bool] = True
 
     @property
     def tunes_kernel(self):
@@ -122,6 +123,7 @@ class KRICSollich(Criterion):
     eta: float = 1.0
     tune_kernel: bool = False
     name: ClassVar[str] = "kric-sollich"
+    runs_away: ClassVar[bool] = True
 
     @property
     def tunes_kernel(self):

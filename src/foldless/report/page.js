@@ -47,6 +47,7 @@
 
   function draw() {
     for (const [name, figure] of Object.entries(figures)) {
+      document.getElementById(name).style.height = figure.layout.height + "px"; // also on paper
       Plotly.react(name, traces(figure), layout(figure), config);
     }
   }
