@@ -270,7 +270,7 @@ def _itself(estimator, setting, moving, task):
         p = len(selection.kernel.theta)
         kernel = selection.kernel.clone_with_theta(theta[:p]) if p else selection.kernel
         strength = float(np.exp(np.r_[theta[p:], selection.machine.theta][0]))
-        return setting | {f"{prefix}kernel": kernel, prefix + letter: strength}
+        return setting | {f"{prefix}kernel": frozen(kernel), prefix + letter: strength}
 
     whole = fitted if head is None else Pipeline([*head.steps, (prefix.removesuffix("__"), fitted)])
     return Attempt(
@@ -284,6 +284,19 @@ def _itself(estimator, setting, moving, task):
         selection=selection,
         fitted=whole,
     )
+
+
+def frozen(kernel):
+    """Return the kernel with every parameter fixed: an estimator that is given it only solves.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> frozen(RBF(2.0)).theta.size
+    0
+    """
+    bounds = [name for name in kernel.get_params() if name.endswith("_bounds")]
+    return clone(kernel).set_params(**dict.fromkeys(bounds, "fixed"))
 
 
 # Honest folds.

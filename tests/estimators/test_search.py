@@ -297,6 +297,21 @@ def test_our_own_estimators_tune_themselves(ripley):
     assert np.array_equal(search.predict_proba(ripley[0]), alone.predict_proba(ripley[0]))
 
 
+def test_the_parameters_of_our_own_estimators_only_need_solving(ripley):
+    search = KernelSearch(KernelLogisticRegression()).fit(*ripley)
+    again = KernelLogisticRegression(**search.best_params_).fit(*ripley)
+    assert again.n_evaluations_ == 1
+    assert again.criterion_value_ == pytest.approx(-search.best_score_, rel=1e-9)
+
+
+def test_an_ensemble_of_our_own_has_a_member_at_each_optimum():
+    search = KernelSearch(KernelLogisticRegression(), ensemble=True).fit(*make_ripley(60, random_state=5))
+    optima = search.selection_.outcome.optima
+    assert len(optima) > 1
+    for member, optimum in zip(search.ensemble_.members, optima, strict=True):
+        assert [np.log(member.kernel_.length_scale), np.log(member.C_)] == pytest.approx(optimum.theta)
+
+
 def test_options_reach_our_own_estimators(ripley):
     search = KernelSearch(KernelLogisticRegression(), search="nelder-mead", criterion="evidence").fit(*ripley)
     assert search.selection_.criterion.name == "evidence"
