@@ -32,6 +32,7 @@ from foldless.errors import (
     UnknownName,
     UnreadableSolution,
 )
+from foldless.held_out import held_out_cost, improvements, machine_of_rows, set_aside
 from foldless.jobs import side_by_side
 from foldless.machines import Untrained
 from foldless.named import named_kernel
@@ -427,6 +428,29 @@ class Plan:
     checkpoint: Any = None
 
     def run(self, kernel, number=0):
+        """Search and fit; on a part of the rows first where the search is to be stopped by the others."""
+        if not hasattr(self.search, "validation"):
+            return self.descend(kernel, number)
+        return self.stopped_early(kernel, number)
+
+    def stopped_early(self, kernel, number):
+        """Search on a part of the rows, fit all of them at the step that is best on the other part."""
+        if is_precomputed(kernel):
+            raise ValueError("early stopping needs points, not a precomputed Gram matrix.")
+        train, test = set_aside(self.Y, self.search.validation, self.search.seed)
+        machine = machine_of_rows(self.machine, train)
+        part = replace(self, X=self.X[train], Y=self.Y[train], machine=machine, search=self.search.search)
+        rehearsal = part.descend(kernel, number)
+        best = min(
+            improvements(rehearsal.fine),
+            key=lambda step: held_out_cost(rehearsal.problem, step.theta, self.X[test], self.Y[test]),
+        )
+        outcome = replace(rehearsal.outcome, best=best, optima=(best,))
+        *_, whole = stages(kernel, self.X, self.gram, self.n_components, np.random.default_rng(self.seed))
+        problem = Problem(kernel, self.machine, self.criterion, whole, self.Y, self.tune_machine)
+        return replace(self.finish(problem, outcome), fine=rehearsal.fine)
+
+    def descend(self, kernel, number):
         """Search on each representation in turn until the approximation no longer matters, then fit."""
         deadline = self.deadline()
         scale, chapter = self.scale(kernel), self.chapter(kernel, number)
@@ -446,7 +470,7 @@ class Plan:
         self.tell_edge(outcome, self.box(kernel, scale))
         if self.ends_finer(gap):
             problem = replace(problem, representation=last_representation(self.X, rng))
-        chosen = self.finish(replace(problem, machine=self.machine), outcome, solution)
+        chosen = self.finish(replace(problem, machine=self.machine), outcome, solution.start)
         return replace(chosen, fine=fine)
 
     def deadline(self):
@@ -458,9 +482,9 @@ class Plan:
         free = self.gram == "auto" and self.n_components is None
         return free and gap > 0 and (self.X.shape[0] <= FINISH or gap > NEGLIGIBLE)
 
-    def finish(self, problem, outcome, solution):
+    def finish(self, problem, outcome, start=None):
         """Fit at the best point with all digits."""
-        kernel, machine, solution = problem.solve(outcome.best.theta, solution.start)
+        kernel, machine, solution = problem.solve(outcome.best.theta, start)
         return Selection(
             kernel=kernel,
             machine=machine,
