@@ -83,6 +83,7 @@ def compare(
     holdout=0.3,
     repeats=10,
     scale=True,
+    task="auto",
     random_state=0,
     n_jobs=None,
     **options,
@@ -105,6 +106,8 @@ def compare(
         Number of random splits, the same for all pairs; stratified for classes.
     scale : bool
         Whether features are brought to mean 0 and variance 1 on the training rows.
+    task : {"auto", "classification", "regression"}
+        Whether ``y`` holds classes or numbers, where it cannot be recognised: whole numbers look like classes.
     random_state : int
         Seed of the splits.
     n_jobs : int, optional
@@ -126,7 +129,7 @@ def compare(
     ['logistic loo', 'logistic evidence']
     """
     X, y = np.asarray(X, dtype=float), np.asarray(y)
-    classes = not type_of_target(y).startswith("continuous")
+    classes = task == "classification" if task != "auto" else not type_of_target(y).startswith("continuous")
     pairs = [
         (name, as_name(criterion), _configured(machine, criterion, scale))
         for name, machine in _machines(machines, classes, options).items()
@@ -277,9 +280,10 @@ class Comparison:
         """Return a ``pandas.DataFrame``, one line per row, best first."""
         import pandas as pd
 
-        return pd.DataFrame(self._lines()).sort_values("error", kind="stable", ignore_index=True)
+        return pd.DataFrame(self.lines()).sort_values("error", kind="stable", ignore_index=True)
 
-    def _lines(self):
+    def lines(self):
+        """Yield one dictionary per row, in the order of the rows."""
         t, w = self.against()
         for i, row in enumerate(self.rows):
             yield {
@@ -297,7 +301,7 @@ class Comparison:
             }
 
     def __str__(self):
-        lines = sorted(self._lines(), key=lambda line: (np.isnan(line["error"]), line["error"]))
+        lines = sorted(self.lines(), key=lambda line: (np.isnan(line["error"]), line["error"]))
         columns = [name for name in dict.fromkeys(n for line in lines for n in line) if name != "note"]
         table = [columns, *[[_cell(line.get(name, np.nan)) for name in columns] for line in lines]]
         widths = [max(len(row[i]) for row in table) for i in range(len(columns))]

@@ -9,6 +9,7 @@ import os
 import shutil
 import sys
 import warnings
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -199,7 +200,7 @@ def test_on_paper_every_plot_has_its_room_and_black_text(driver, pages):
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
     for frame, plot in boxes:
         assert plot <= frame
-    assert all(later[1] > earlier[0] for earlier, later in zip(boxes, boxes[1:]))
+    assert all(later[1] > earlier[0] for earlier, later in pairwise(boxes))
 
 
 def test_dark_and_light_differ_and_text_follows(driver, pages):
