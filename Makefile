@@ -17,7 +17,7 @@ test: .venv/.has-dev  ## every law, and the examples in the docstrings
 	$(RUN) $(BIN)/python -m pytest -q -n auto --maxprocesses=4
 
 bench: .venv/.has-dev  ## accuracy and time beside GridSearchCV, as ratios
-	$(RUN) $(BIN)/python -m bench
+	$(BIN)/python -m bench
 
 docs: .venv/.has-docs  ## the manual, in docs/_build/html
 	$(RUN) $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html

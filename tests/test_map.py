@@ -13,7 +13,9 @@ BELOW_MACHINES = BELOW_GRAMS | {"labels", "targets", "losses", "grams", "boxqp",
 BELOW_CRITERIA = BELOW_MACHINES | {"machines", "inference", "criterion", "folds"}
 WALKING = {"jobs", "starts", "lattice", "simplex"}
 BELOW_SELECTION = (
-    BELOW_CRITERIA | WALKING | {"criteria", "named", "representation", "walk", "searches", "objective"}
+    BELOW_CRITERIA
+    | WALKING
+    | {"held_out", "criteria", "named", "representation", "walk", "searches", "objective"}
 )
 BELOW_ESTIMATORS = BELOW_SELECTION | {"calibration", "selection", "progress", "datasets"}
 FILES = {"sheet", "formats", "encoding"}
@@ -45,6 +47,7 @@ MAY_IMPORT = {
     "machines": BELOW_MACHINES,
     "inference": BELOW_MACHINES | {"machines"},
     "criteria": BELOW_CRITERIA,
+    "held_out": {"labels", "verbs"},
     "searches": {"contracts", "errors", "walk"} | WALKING,
     "objective": {"contracts", "errors"},
     "selection": BELOW_SELECTION,
@@ -55,6 +58,7 @@ MAY_IMPORT = {
     "shell": BELOW_ESTIMATORS,
     "datasets": {"errors"},
     "tables": set(),
+    "baselines": BELOW_CRITERIA | {"representation"},
     "measures": {"errors"},
     "sheet": {"errors"},
     "formats": {"errors", "sheet"},
@@ -65,8 +69,10 @@ MAY_IMPORT = {
     "translation": BELOW_SELECTION | {"space"},
     "attempts": BELOW_ESTIMATORS | {"shell", "space", "refits", "translation"},
     "estimators": BELOW_ESTIMATORS | {"shell", "space", "attempts", "ensemble"},
-    "compare": BELOW_ESTIMATORS | {"estimators"},
-    "reproduce": BELOW_ESTIMATORS | {"choose", "mixture", "estimators", "measures", "tables"},
+    "compare": BELOW_ESTIMATORS | {"estimators", "extras"},
+    "canvas": {"extras"},
+    "displays": BELOW_SELECTION | {"canvas", "landscape"},
+    "reproduce": BELOW_ESTIMATORS | {"choose", "mixture", "estimators", "measures", "tables", "baselines"},
     "extras": {"errors"},
     "landscape": BELOW_SELECTION | {"selection"},
     "catalogue": {"errors", "estimators"},

@@ -24,7 +24,18 @@ from foldless.errors import INTERRUPTED, UnknownName
 from foldless.extras import need
 from foldless.model_file import load_model, save_model
 from foldless.named import NAMED
-from foldless.report import console, cross_entropy, facts, number, percent, plain, say, table, write_report
+from foldless.report import (
+    WORDS,
+    console,
+    cross_entropy,
+    facts,
+    number,
+    percent,
+    plain,
+    say,
+    table,
+    write_report,
+)
 from foldless.study import Request, conduct, split
 
 typer = need("typer", "cli")
@@ -259,7 +270,7 @@ def compare(
     _tell(f"{line['machine']} {line['criterion']}: {line['note']}" for line in lines if line["note"])
 
 
-COLUMNS = ("machine", "criterion", "chosen", "criterion value", "held-out error", "seconds")
+COLUMNS = ("machine", "criterion", "chosen", "value", "held-out error", "seconds")
 
 
 def _compared(line, task):
@@ -267,7 +278,9 @@ def _compared(line, task):
     told = percent if task == "classification" else number
     known = {"machine", "criterion", "value", "error", "sd", "rank", "p_t", "p_wilcoxon", "seconds", "note"}
     chosen = ", ".join(
-        f"{name} {number(v)}" for name, v in line.items() if name not in known and not isnan(v)
+        f"{WORDS.get(name, name)} {number(v)}"
+        for name, v in line.items()
+        if name not in known and not isnan(v)
     )
     error = f"{told(line['error'])} ± {told(line['sd'])}" if not isnan(line["sd"]) else told(line["error"])
     return line["machine"], line["criterion"], chosen, number(line["value"]), error, f"{line['seconds']:.2f}"

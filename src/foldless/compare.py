@@ -27,16 +27,23 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.multiclass import type_of_target
 
 from foldless import criteria as known_criteria
-from foldless import estimators
 from foldless.errors import FoldlessError, FoldlessWarning, UnknownName
+from foldless.estimators import (
+    KernelLogisticRegression,
+    KernelLSSVC,
+    KernelRidgeRegressor,
+    KernelSubsetRegressor,
+    KernelSVC,
+)
+from foldless.extras import need
 from foldless.jobs import side_by_side
 
 MACHINES = {  # short names, in the order of the table
-    "logistic": "KernelLogisticRegression",
-    "svc": "KernelSVC",
-    "lssvc": "KernelLSSVC",
-    "ridge": "KernelRidgeRegressor",
-    "subset": "KernelSubsetRegressor",
+    "logistic": KernelLogisticRegression,
+    "svc": KernelSVC,
+    "lssvc": KernelLSSVC,
+    "ridge": KernelRidgeRegressor,
+    "subset": KernelSubsetRegressor,
 }
 # What "all" leaves out: refits and samples, for their time, and a count that is no cost. Named, they are done.
 APART = ("cv", "evidence-hmc", "effective-parameters")
@@ -152,8 +159,7 @@ def as_name(criterion):
 def _machines(machines, classes, options):
     if isinstance(machines, dict):
         return machines
-    table = {name: getattr(estimators, kind) for name, kind in MACHINES.items() if hasattr(estimators, kind)}
-    fitting = {name: kind for name, kind in table.items() if is_classifier(kind()) == classes}
+    fitting = {name: kind for name, kind in MACHINES.items() if is_classifier(kind()) == classes}
     names = list(fitting) if isinstance(machines, str) and machines == "auto" else machines
     for name in names:
         if name not in fitting:
@@ -278,9 +284,11 @@ class Comparison:
 
     def to_frame(self):
         """Return a ``pandas.DataFrame``, one line per row, best first."""
-        import pandas as pd
-
-        return pd.DataFrame(self.lines()).sort_values("error", kind="stable", ignore_index=True)
+        return (
+            need("pandas", "test")
+            .DataFrame(self.lines())
+            .sort_values("error", kind="stable", ignore_index=True)
+        )
 
     def lines(self):
         """Yield one dictionary per row, in the order of the rows."""
@@ -378,8 +386,7 @@ def cliques(ranks, difference):
 def _axes(ax, rows):
     if ax is not None:
         return ax
-    import matplotlib.pyplot as plt
-
+    plt = need("matplotlib.pyplot", "report")
     return plt.subplots(figsize=(7, 1.2 + 0.32 * rows), layout="constrained")[1]
 
 

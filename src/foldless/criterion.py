@@ -24,9 +24,7 @@ class Criterion:
     name: ClassVar[str] = ""
     tunes_kernel: ClassVar[bool] = True
     why_not: ClassVar[str] = ""
-    runs_away: ClassVar[bool] = (
-        False  # its minimum over the regularisation may mean nothing: warn at the edge
-    )
+    runs_away: ClassVar[bool] = False  # its minimum over the regularisation may mean nothing
     blind: ClassVar[bool] = False  # to the machine: it looks at kernel and targets alone
 
     def __init_subclass__(cls, **kwargs):

@@ -1,6 +1,7 @@
 """What all estimators share: parameters in, ``select``, fitted attributes out. No formulas."""
 
 import numpy as np
+from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -167,6 +168,14 @@ class RegressorShell(KernelShell):
 def decide(outputs):
     """Return the class numbers that outputs (n, k) stand for."""
     return (outputs[:, 0] > 0).astype(int) if outputs.shape[1] == 1 else np.argmax(outputs, axis=1)
+
+
+def probabilities(outputs):
+    """Turn log-odds (n, k) into probabilities of two or k classes."""
+    p = expit(outputs)
+    if outputs.shape[1] == 1:
+        return np.hstack([expit(-outputs), p])
+    return p / np.maximum(p.sum(axis=1, keepdims=True), np.finfo(float).tiny)
 
 
 def check_precomputed(K):

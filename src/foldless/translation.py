@@ -25,15 +25,17 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.gaussian_process import GaussianProcessClassifier
+from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Exponentiation, Kernel
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC, NuSVC
 from sklearn.utils import compute_sample_weight
 
-from foldless.kernels import Precomputed, Sigmoid
+from foldless.criteria import ABIC
+from foldless.kernels import Laplacian, Precomputed, Sigmoid
 from foldless.labels import one_versus_rest
 from foldless.losses import Logistic
-from foldless.machines import HingeSVM, SmoothMachine
+from foldless.machines import HingeSVM, Ridge, SmoothMachine
 from foldless.named import named_kernel
 from foldless.space import Range
 
@@ -64,7 +66,7 @@ class Words:
     regularisation : pair or None
         Range of the machine's parameter, where one was given.
     tune_machine : bool
-    criterion : str
+    criterion : str or Criterion
         What ``"auto"`` stands for.
     last : callable
         From a selection to parameters that only it tells.
@@ -77,7 +79,7 @@ class Words:
     axes: tuple[Axis, ...] = ()
     regularisation: tuple[float, float] | None = None
     tune_machine: bool = True
-    criterion: str = "loo"
+    criterion: Any = "loo"
     last: Callable[[Any], dict] = lambda selection: {}
 
 
@@ -128,6 +130,33 @@ def _(estimator: NuSVC, X, y, ranges, weight):
         criterion="gacv",
         last=_nu,
     )
+
+
+@translate.register
+def _(estimator: KernelRidge, X, y, ranges, weight):
+    kernel, axes = of_name(estimator, X, {"alpha": True, "gamma": True} if ranges is None else ranges)
+    free = ranges is None or "alpha" in ranges
+    axes = (*axes, Axis("alpha")) if free else axes
+    return Words(
+        kernel=kernel,
+        machine=Ridge(_number(estimator, "alpha"), weights=weight),
+        Y=targets(estimator, y),
+        params=_by_axes(axes),
+        axes=axes,
+        regularisation=_pair(ranges, "alpha"),
+        tune_machine=free,
+    )
+
+
+@translate.register
+def _(estimator: GaussianProcessRegressor, X, y, ranges, weight):
+    Y = targets(estimator, y)
+    if estimator.normalize_y:
+        Y = (Y - Y.mean(axis=0)) / np.maximum(Y.std(axis=0), np.finfo(float).tiny)
+    alpha, kernel = _number(estimator, "alpha"), _gp_kernel(estimator)
+    evidence = ABIC(sigma2=alpha)  # with this variance of the noise: K then has its scale
+    machine = Ridge(alpha, weights=weight)
+    return Words(kernel, machine, Y, _by_kernel(kernel), tune_machine=False, criterion=evidence)
 
 
 @translate.register
@@ -196,6 +225,7 @@ def _nu(selection):
 GAMMA = Axis(
     "gamma", lambda g: -0.5 * np.log(2 * g), lambda t: 0.5 * np.exp(-2 * t)
 )  # of an RBF length scale
+INVERSE = Axis("gamma", lambda g: -np.log(g), lambda t: np.exp(-t))  # of a Laplacian length scale
 
 
 def of_name(estimator, X, free):
@@ -223,6 +253,13 @@ def _rbf(estimator, X, free):
     return RBF(_length(part.centre), (_length(part.high), _length(part.low))), (GAMMA,)
 
 
+def _laplacian(estimator, X, free):
+    if "gamma" not in free:
+        return Laplacian(1 / _gamma(estimator, X), "fixed", norm=1), ()
+    part = _moving(estimator, X, free, "gamma")
+    return Laplacian(1 / part.centre, (1 / part.high, 1 / part.low), norm=1), (INVERSE,)
+
+
 def _linear(estimator, X, free):
     return DotProduct(0.0, "fixed"), ()
 
@@ -248,6 +285,7 @@ def _precomputed(estimator, X, free):
 
 KERNELS = {
     "rbf": _rbf,
+    "laplacian": _laplacian,
     "linear": _linear,
     "poly": _poly,
     "polynomial": _poly,

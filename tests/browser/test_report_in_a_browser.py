@@ -4,12 +4,12 @@ Needs chromium and chromedriver (Debian: apt-get install chromium chromium-drive
 can. Without them these tests are skipped, and say so. Set FOLDLESS_SCREENSHOTS to a folder to keep pictures.
 """
 
+import itertools
 import json
 import os
 import shutil
 import sys
 import warnings
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -200,7 +200,7 @@ def test_on_paper_every_plot_has_its_room_and_black_text(driver, pages):
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
     for frame, plot in boxes:
         assert plot <= frame
-    assert all(later[1] > earlier[0] for earlier, later in pairwise(boxes))
+    assert all(later[1] > earlier[0] for earlier, later in itertools.pairwise(boxes))
 
 
 def test_dark_and_light_differ_and_text_follows(driver, pages):

@@ -183,8 +183,9 @@ def test_it_refuses_to_choose_a_width_unless_told_to():
         tune(criterion="kric")
     with pytest.raises(ValueError, match="kric-sollich must not choose a kernel"):
         tune(kernel=[RBF(1.0, "fixed"), RBF(2.0, "fixed")], criterion="kric-sollich")
-    with pytest.warns(CriterionWarning, match="kric chose a fit in which a point has leverage"):
+    with pytest.warns(CriterionWarning) as seen:
         assert tune(criterion=KRIC(tune_kernel=True)).kernel_.length_scale > 0
+    assert any("kric chose a fit in which a point has leverage" in str(w.message) for w in seen)
 
 
 def test_it_chooses_C_of_a_smooth_kernel_and_says_when_it_ran_away():

@@ -9,10 +9,11 @@ from scipy.stats import loguniform, randint
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.gaussian_process import GaussianProcessClassifier
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, LeaveOneOut, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, NuSVC
@@ -121,7 +122,7 @@ def test_lists_of_numbers_are_the_grid_of_grid_search(ripley):
     grid = {"C": [100, 0.1, 1.0], "gamma": [0.5, 5.0]}
     ours = KernelSearch(SVC(), grid).fit(*ripley)
     theirs = GridSearchCV(SVC(), grid, cv=3).fit(*ripley)
-    key = lambda params: (round(params["C"], 9), round(params["gamma"], 9))
+    key = lambda params: (params["C"], params["gamma"])
     assert sorted(map(key, ours.cv_results_["params"])) == sorted(map(key, theirs.cv_results_["params"]))
     X, y = ripley
     values = {
@@ -296,6 +297,21 @@ def test_our_own_estimators_tune_themselves(ripley):
     assert np.array_equal(search.predict_proba(ripley[0]), alone.predict_proba(ripley[0]))
 
 
+def test_the_parameters_of_our_own_estimators_only_need_solving(ripley):
+    search = KernelSearch(KernelLogisticRegression()).fit(*ripley)
+    again = KernelLogisticRegression(**search.best_params_).fit(*ripley)
+    assert again.n_evaluations_ == 1
+    assert again.criterion_value_ == pytest.approx(-search.best_score_, rel=1e-9)
+
+
+def test_an_ensemble_of_our_own_has_a_member_at_each_optimum():
+    search = KernelSearch(KernelLogisticRegression(), ensemble=True).fit(*make_ripley(60, random_state=5))
+    optima = search.selection_.outcome.optima
+    assert len(optima) > 1
+    for member, optimum in zip(search.ensemble_.members, optima, strict=True):
+        assert [np.log(member.kernel_.length_scale), np.log(member.C_)] == pytest.approx(optimum.theta)
+
+
 def test_options_reach_our_own_estimators(ripley):
     search = KernelSearch(KernelLogisticRegression(), search="nelder-mead", criterion="evidence").fit(*ripley)
     assert search.selection_.criterion.name == "evidence"
@@ -306,6 +322,52 @@ def test_sparse_input(ripley):
     X, y = ripley
     dense, sparse = KernelSearch(SVC()).fit(X, y), KernelSearch(SVC()).fit(sp.csr_array(X), y)
     assert sparse.best_params_ == pytest.approx(dense.best_params_, rel=1e-3)
+
+
+# Regression.
+
+
+def loo_error(estimator, X, y):
+    return np.mean((cross_val_predict(estimator, X, y, cv=LeaveOneOut()) - y) ** 2)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear", "poly"])
+def test_kernel_ridge_is_judged_by_its_own_leave_one_out_error(noisy_curve, kernel):
+    search = KernelSearch(KernelRidge(kernel=kernel)).fit(*noisy_curve)
+    assert -search.best_score_ == pytest.approx(loo_error(search.best_estimator_, *noisy_curve), rel=1e-4)
+    assert set(search.best_params_) == ({"alpha"} if kernel == "linear" else {"alpha", "gamma"})
+
+
+def test_the_grid_of_kernel_ridge_has_the_point_that_refits_prefer(noisy_curve):
+    grid = {"alpha": [1.0, 0.1, 0.01], "gamma": [0.1, 1.0, 10.0]}
+    search = KernelSearch(KernelRidge(kernel="rbf"), grid).fit(*noisy_curve)
+    points = [{"alpha": a, "gamma": g} for a in grid["alpha"] for g in grid["gamma"]]
+    best = min(points, key=lambda p: loo_error(KernelRidge(kernel="rbf", **p), *noisy_curve))
+    assert search.best_params_ == best
+
+
+def test_several_outputs(noisy_curve):
+    X, y = noisy_curve
+    search = KernelSearch(KernelRidge(kernel="rbf")).fit(X, np.column_stack([y, -2 * y]))
+    assert search.predict(X).shape == (40, 2)
+
+
+def test_a_gaussian_process_regressor_is_judged_by_its_own_evidence(noisy_curve):
+    X, y = noisy_curve
+    kernel = ConstantKernel(1.0) * RBF(1.0) + WhiteKernel(0.1)
+    search = KernelSearch(GaussianProcessRegressor(kernel)).fit(X, y)
+    theirs = GaussianProcessRegressor(kernel).fit(X, y)
+    ours = search.best_estimator_
+    assert search.best_score_ / 2 == pytest.approx(ours.log_marginal_likelihood_value_, rel=1e-6)
+    assert ours.log_marginal_likelihood_value_ == pytest.approx(
+        theirs.log_marginal_likelihood_value_, abs=0.01
+    )
+
+
+def test_one_alpha_per_row_has_no_criterion(noisy_curve):
+    X, y = noisy_curve
+    with pytest.raises(ValueError, match="alpha must be one number"):
+        KernelSearch(GaussianProcessRegressor(alpha=np.full(40, 0.1))).fit(X, y)
 
 
 # Folds, where there is nothing else.

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
-from foldless.criteria import ABIC, SIC, Mallows
+from foldless.criteria import ABIC, SIC, HyperPrior, Mallows
 from foldless.errors import Undefined, UnknownName
 from foldless.grams import DenseGram, LowRankGram
 from foldless.inference import noise
@@ -74,6 +74,11 @@ def test_prepared_criteria_carry_numbers():
     assert Mallows("per-model").prepared(Ridge(), grams, Y).sigma2 == "per-model"
     by_subset = Mallows("ml").prepared(Subset([1]), grams[1:2], Y)
     assert np.asarray(by_subset.sigma2) == pytest.approx(0.09, rel=0.4)
+
+
+def test_a_prior_on_length_scales_prepares_its_criterion():
+    prior = HyperPrior("mallows").prepared(Ridge(), [DenseGram(K)], Y)
+    assert np.asarray(prior.of.sigma2) == pytest.approx(0.09, rel=0.4)
 
 
 def test_unknown_names():

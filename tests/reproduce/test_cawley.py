@@ -36,7 +36,10 @@ def test_refits_are_refits():
 def test_the_tables_hold_our_means_and_the_paper_s(data):
     seen = []
     scores = cawley.run(
-        data, {"LOO-KLR": 3, "KLR": 1, "L-GPC": 1}, ["heart"], watch=lambda *what: seen.append(what)
+        data,
+        {"LOO-KLR": 3, "KLR": 1, "L-GPC": 1, "EP-GPC": 1},
+        ["heart"],
+        watch=lambda *what: seen.append(what),
     )
     errors, seconds, bits = cawley.tables(scores)
     assert [len(scores["heart", m]) for m in ("LOO-KLR", "KLR", "L-GPC")] == [3, 1, 1]
@@ -49,7 +52,7 @@ def test_the_tables_hold_our_means_and_the_paper_s(data):
     assert seconds.cells["heart", "KLR"].paper == 18.2
     assert all(0 < bits.cells[key].ours <= 1 for key in bits.cells)
     assert "| heart |" in str(errors)
-    assert "Splits: LOO-KLR: 3; KLR: 1; L-GPC: 1." in str(errors)
+    assert "Splits: LOO-KLR: 3; KLR: 1; L-GPC: 1; EP-GPC: 1." in str(errors)
 
 
 def test_every_set_has_four_columns_in_each_table():

@@ -10,7 +10,7 @@ def test_sinc_has_the_papers_picture():
     """With much noise ABIC is far worse than SIC and leave-one-out, which do not differ (100 trials in the docs)."""
     seen = []
     table = sugiyama.table_2(
-        trials=12, cases=["n=100 s2=.09"], watch=lambda case, trial: seen.append((case, trial))
+        splits=12, cases=["n=100 s2=.09"], watch=lambda case, trial: seen.append((case, trial))
     )
     errors = table.errors["n=100 s2=.09"]
     assert len(seen) == 12
@@ -28,7 +28,7 @@ def test_per_model_noise_runs_to_the_edge_of_a_wide_grid(tmp_path, rng):
     X = rng.uniform(size=(400, 8))
     y = np.sin(3 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.normal(size=400)
     np.savez(tmp_path / "delve_kin8nm.npz", X=X, y=y)
-    table = sugiyama.table_3(tmp_path, trials=5, cases=["Kin-8nm"], grid="wide")
+    table = sugiyama.table_3(tmp_path, splits=5, cases=["Kin-8nm"]).beside[0]
     edges, errors = table.edges["Kin-8nm"], table.errors["Kin-8nm"]
     assert edges["SIC"] > 0.5
     assert edges["SIC gamma"] == edges["C_L"] == 0
@@ -46,7 +46,7 @@ def test_scaling_and_missing_files(tmp_path):
 
 
 def test_box_plots(tmp_path):
-    table = sugiyama.table_2(trials=3, cases=["n=50 s2=.01", "n=50 s2=.09"])
+    table = sugiyama.table_2(splits=3, cases=["n=50 s2=.01", "n=50 s2=.09"])
     figure = sugiyama.draw_boxes(table, tmp_path / "boxes.png")
     assert len(figure.axes) == 2
     assert (tmp_path / "boxes.png").stat().st_size > 1000

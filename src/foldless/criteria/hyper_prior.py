@@ -1,6 +1,6 @@
 r"""A prior on the length scales, added to any criterion."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,7 @@ class HyperPrior(Criterion):
             raise UnknownName("criterion", self.criterion, BY_NAME)
         if not self.strength >= 0:
             raise ValueError(f"strength must not be negative, got {self.strength!r}.")
-        for name in ("name", "tunes_kernel", "why_not", "blind"):
+        for name in ("name", "tunes_kernel", "why_not", "runs_away", "blind"):
             object.__setattr__(self, name, getattr(self.of, name))
 
     @property
@@ -55,6 +55,10 @@ class HyperPrior(Criterion):
     def __call__(self, solution):
         """Read the criterion."""
         return self.of(solution)
+
+    def prepared(self, machine, grams, Y):
+        """Return the prior on the criterion prepared."""
+        return replace(self, criterion=self.of.prepared(machine, grams, Y))
 
     def caution(self, solution):
         """Return what the criterion warns about."""

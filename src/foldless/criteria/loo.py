@@ -137,7 +137,7 @@ class LOO(Criterion):
             )  # A E A = H'(WEW)H
             pull = (count / (w * keep))[:, None] * r
             adjoint = add_symmetric(bend, -2 / size * factor.solve(pull), solution.alpha)  # eq. (3)
-            return adjoint, np.array([solution.gram.inner(adjoint)])
+            return adjoint, np.array([_slope_in_log_c(solution, adjoint, 2 / size * count / keep)])
 
         parts = {"press": value}
         if are_labels(solution.Y):
@@ -256,3 +256,17 @@ class _SoftmaxRemoval:
 def _misses(T, u):
     """Tell which points another class reaches; a tie counts."""
     return np.max(np.where(T == 1, -np.inf, u), axis=1) >= np.sum(T * u, axis=1)
+
+
+def _slope_in_log_c(solution: LSSVMSolution, adjoint, pull):
+    r"""Derivative in log C, by the diagonal of the adjoint :math:`-\lambda \sum_i G_{ii} / v_i`, or by its product with K.
+
+    Both hold because (K, lambda) and (sK, s lambda) leave the same residuals. For a close fit the product is a small
+    difference of large terms, so it serves only operators, which do not show their diagonal. A row of several
+    samples adds what it keeps of its own leverage.
+    """
+    if not isinstance(adjoint, np.ndarray):
+        return solution.gram.inner(adjoint)
+    r, left = solution.loo_residuals, solution.factor.inverse_diag() / solution.copies
+    own = np.sum(pull[:, None] * r * (solution.residuals - left[:, None] * r))
+    return -(np.diag(adjoint) @ (1 / solution.factor.w) + own)

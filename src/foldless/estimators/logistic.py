@@ -1,14 +1,14 @@
 """Kernel logistic regression that tunes itself."""
 
 import numpy as np
-from scipy.special import expit, softmax
+from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_sample_weight
 
 from foldless.criteria import loo_outputs
 from foldless.losses import Logistic
 from foldless.machines import SmoothMachine, SoftmaxMachine, SoftmaxSolution
-from foldless.shell import ClassifierShell, regularisation
+from foldless.shell import ClassifierShell, probabilities, regularisation
 
 
 class KernelLogisticRegression(ClassifierMixin, ClassifierShell):
@@ -183,11 +183,3 @@ def left_out(solution):
     if isinstance(solution, SoftmaxSolution):
         return loo_outputs(solution)
     return np.column_stack([loo_outputs(column) for column in solution.columns])
-
-
-def probabilities(outputs):
-    """Turn log-odds (n, k) into probabilities of two or k classes."""
-    p = expit(outputs)
-    if outputs.shape[1] == 1:
-        return np.hstack([expit(-outputs), p])
-    return p / np.maximum(p.sum(axis=1, keepdims=True), np.finfo(float).tiny)

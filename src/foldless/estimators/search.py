@@ -98,6 +98,9 @@ class KernelSearch(MetaEstimatorMixin, BaseEstimator):
 
     Notes
     -----
+    Leave-one-out does not see the scale of a kernel. For a ``GaussianProcessRegressor`` ``"auto"`` is therefore twice
+    minus its log marginal likelihood (``"abic"``); after ``"loo"`` its predicted standard deviations mean nothing.
+
     The steps of a pipeline before the machine are fitted once, on all rows: a step that looks at the targets (feature
     selection) makes the criterion too hopeful, where folds would have caught it.
 

@@ -1,19 +1,18 @@
 """Support vector classification that tunes itself."""
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.gaussian_process.kernels import ConstantKernel
 from sklearn.utils import compute_sample_weight
 
+from foldless.calibration import calibrate
 from foldless.criteria import ep_posterior, loo_outputs
 from foldless.errors import Undefined, UnknownName
 from foldless.inference import HingeSite, SquaredHingeSite, class_probability, span_margins
 from foldless.linalg import inverse_lower
 from foldless.machines import HingeSVM, SquaredHingeSVM
 from foldless.selection import as_criterion, as_kernel
-from foldless.shell import ClassifierShell, regularisation
+from foldless.shell import ClassifierShell, probabilities, regularisation
 from foldless.verbs import diagonal
 
 MACHINES = {"hinge": HingeSVM, "squared_hinge": SquaredHingeSVM}
@@ -155,7 +154,7 @@ class KernelSVC(ClassifierMixin, ClassifierShell):
             [_left_out(column, selection.criterion.name == "loo") for column in columns]
         )
         self.loo_decision_ = outputs[:, 0] if len(self.classes_) == 2 else outputs
-        self._slope = _calibrate(outputs, Y, weights)
+        self.calibration_ = calibrate(outputs, Y, weights)
         self._posterior = self._bayes(selection) if selection.criterion.name in BAYESIAN else None
         if self._posterior is None and not hasattr(selection.solution.gram, "F"):
             self._keep_support()
@@ -235,12 +234,7 @@ class KernelSVC(ClassifierMixin, ClassifierShell):
             For more than two classes the one-versus-rest probabilities, divided by their sum.
         """
         z = self._outputs(X)
-        if self._posterior is None:
-            z = self._slope * z
-        if z.shape[1] == 1:
-            return np.hstack([expit(-z), expit(z)])
-        p = expit(z)
-        return p / np.maximum(p.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+        return self.calibration_(z) if self._posterior is None else probabilities(z)
 
 
 def _look_up(what, name, table):
@@ -257,23 +251,6 @@ def _left_out(column, exact):
         return column.y * span_margins(column)
     except Undefined:  # no point on the margin, and a free bias
         return loo_outputs(column)
-
-
-def _calibrate(outputs, Y, weights):
-    """Slope of the logistic function that fits the leave-one-out outputs of all columns best.
-
-    Targets are those of Platt, a little inside 0 and 1, so that perfect separation has a finite slope.
-    """
-    t = np.where(
-        Y > 0, (np.sum(Y > 0, axis=0) + 1) / (np.sum(Y > 0, axis=0) + 2), 1 / (np.sum(Y < 0, axis=0) + 2)
-    )
-    w = weights[:, None]
-
-    def cost(log_slope):
-        z = np.exp(log_slope) * outputs
-        return np.sum(w * (t * np.logaddexp(0, -z) + (1 - t) * np.logaddexp(0, z)))
-
-    return float(np.exp(minimize_scalar(cost, bounds=(-5, 5), method="bounded").x))
 
 
 def _reduction(gram, factor):

@@ -5,6 +5,7 @@ from foldless.inference.diagnostics import effective_draws, rhat
 from foldless.inference.ep import (
     EPPosterior,
     HingeSite,
+    ProbitSite,
     SquaredHingeSite,
     Tilted,
     class_probability,
@@ -26,6 +27,7 @@ __all__ = [
     "Bend",
     "EPPosterior",
     "HingeSite",
+    "ProbitSite",
     "Reference",
     "SquaredHingeSite",
     "Target",

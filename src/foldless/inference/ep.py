@@ -118,6 +118,25 @@ class SquaredHingeSite:
 
 
 @dataclass(frozen=True, eq=False)
+class ProbitSite:
+    r"""Factor :math:`\Phi(s)`: the likelihood of a Gaussian process classifier.
+
+    With :math:`x = m / \sqrt{1 + v}`, hazard and excess at -x,
+
+    .. math:: Z = \Phi(x), \qquad d_1 = \lambda(-x) / \sqrt{1 + v}, \qquad -d_2 = \lambda(-x)\, e(-x) / (1 + v).
+
+    It has no strength C, so no expected loss.
+    """
+
+    def tilted(self, m, v):
+        """Return the tilted moments."""
+        spread = np.sqrt(1 + v)
+        x = m / spread
+        slope = hazard(-x) / spread
+        return Tilted(log_ndtr(x), slope, slope * excess(-x) / spread, np.full_like(m, np.nan))
+
+
+@dataclass(frozen=True, eq=False)
 class EPPosterior:
     """The Gaussian at the fixed point.
 

@@ -138,7 +138,12 @@ def estimate(name, solution):
 
 
 def _plain(machine):
-    return Ridge(bias=machine.bias, weights=machine.weights, copies=machine.copies, route="spectrum")
+    return Ridge(
+        bias=machine.bias,
+        weights=machine.weights,
+        copies=getattr(machine, "copies", None),
+        route="spectrum",
+    )
 
 
 def moves(sigma2):

@@ -9,7 +9,7 @@ rows, 100 rows to train, the others to test, :math:`\lambda = 10^{-3}, 10^{-2}, 
 Beside the paper's methods stand SIC with one noise variance for all ridge parameters, the stabilised SIC, and C_L.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -89,9 +89,11 @@ class Table:
     rows: tuple[Row, ...]
     errors: dict = field(default_factory=dict)
     edges: dict = field(default_factory=dict)  # case -> method -> fraction of trials at the smallest lambda
+    beside: tuple = ()  # the same with other grids
 
     def __str__(self):
-        return "\n\n".join([f"{self.name}: {self.title}", self._errors(), self._tests(), self._edges()])
+        own = [f"{self.name}: {self.title}", self._errors(), self._tests(), self._edges()]
+        return "\n\n".join([*own, *map(str, self.beside)])
 
     def _errors(self):
         methods = list(next(iter(self.errors.values())))
@@ -127,12 +129,15 @@ def _pair(row):
     return f"{row.ours:.2g}" + ("" if np.isnan(row.paper) else f" ({row.paper:.3g})")
 
 
-def table_2(trials=100, cases=None, grid="half decades", seed=0, watch=None, target=sinc_target):
+def table_2(data=None, splits=100, cases=None, grid="half decades", seed=0, watch=None, target=sinc_target):
     """Sinc target: four combinations of sample size and noise.
 
     Parameters
     ----------
-    trials : int
+    data : path, optional
+        Not used: the data are drawn.
+    splits : int
+        Trials.
     cases : list of str, optional
         Some of ``CASES``.
     grid : str
@@ -155,18 +160,24 @@ def table_2(trials=100, cases=None, grid="half decades", seed=0, watch=None, tar
         return X, y, new, target(new[:, 0])
 
     title = f"ridge parameter for the sinc, {grid}"
-    return _table("sugiyama-2", title, draw, cases or list(CASES), trials, GRIDS[grid], seed, watch)
+    return _table("sugiyama-2", title, draw, cases or list(CASES), splits, GRIDS[grid], seed, watch)
 
 
-def table_3(data, trials=100, cases=None, grid="decades", seed=0, watch=None):
-    """Real data sets, 100 rows to train.
+def table_3(data, splits=100, cases=None, grids=("decades", "wide"), seed=0, watch=None):
+    """Real data sets, 100 rows to train; the paper's grid, and beside it a wide one.
 
     Parameters
     ----------
     data : path
         Directory with the ``.npz`` files.
-    trials, cases, grid, seed, watch
-        As in :func:`table_2`; the cases are some of ``SETS``.
+    splits : int
+        Trials.
+    cases : list of str, optional
+        Some of ``SETS``.
+    grids : sequence of str
+        Of ``GRIDS``; the tables of all but the first are ``beside`` the first.
+    seed, watch
+        As in :func:`table_2`.
 
     Returns
     -------
@@ -180,7 +191,11 @@ def table_3(data, trials=100, cases=None, grid="decades", seed=0, watch=None):
         train, test = order[:TRAINING_ROWS], order[TRAINING_ROWS:]
         return X[train], y[train], X[test], y[test]
 
-    return _table("sugiyama-3", f"real data, {grid}", draw, list(whole), trials, GRIDS[grid], seed, watch)
+    first, *others = (
+        _table("sugiyama-3", f"real data, {grid}", draw, list(whole), splits, GRIDS[grid], seed, watch)
+        for grid in grids
+    )
+    return replace(first, beside=tuple(others))
 
 
 def load(data, case):

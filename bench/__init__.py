@@ -1,0 +1,1 @@
+"""Measured, beside GridSearchCV, in one run, as a ratio: ``python -m bench --help``."""

@@ -1,0 +1,128 @@
+"""The tables of Gold and Sollich: what is computed, on a set small enough for a test."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.svm import SVC
+
+from foldless.criteria import HyperPrior
+from foldless.reproduce import gold
+from foldless.searches import RandomWalk
+from foldless.verbs import gram
+
+
+@pytest.fixture
+def data(tmp_path):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.arange(200) % 2, rng.normal(3, 5, size=(200, 2))])
+    y = (X[:, 1] + rng.normal(size=200) > 3).astype(int)
+    np.savez(tmp_path / "crabs.npz", X=X, y=y)
+    return tmp_path
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Methods that stop early."""
+    methods = {name: gold.METHODS[name] for name in ("GACV", "Span L-BFGS", "EP prior")}
+    monkeypatch.setattr(gold, "METHODS", methods)
+    monkeypatch.setattr(gold, "RandomWalk", lambda seed=0: RandomWalk(seed=seed, shortest=0.4))
+    monkeypatch.setattr(gold.Method, "walks", property(lambda self: isinstance(self.search, RandomWalk)))
+
+
+def test_crabs_are_cut_with_as_many_of_either_colour_and_without_it(data):
+    split = gold.Split.of(data, "Crabs")
+    X = np.load(data / "crabs.npz")["X"]
+    scaled = (X[:, 1:] - X[:, 1:].mean(axis=0)) / X[:, 1:].std(axis=0)
+    rows = [int(np.flatnonzero(np.all(scaled == x, axis=1))[0]) for x in split.X]
+    assert split.X.shape == (80, 2)
+    assert split.new.shape == (120, 2)
+    assert X[rows, 0].sum() == 40
+    assert len(set(rows)) == 80
+
+
+def test_wdbc_is_standardised_and_cut_after_three_hundred_rows():
+    split = gold.Split.of(".", "WDBC")
+    both = np.vstack([split.X, split.new])
+    assert split.X.shape == (300, 30)
+    assert len(split.t) == 269
+    np.testing.assert_allclose(both.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(both.std(axis=0), 1)
+
+
+def test_the_archive_s_first_split_orders_its_rows(tmp_path):
+    rng = np.random.default_rng(0)
+    X, rows = rng.normal(size=(400, 3)), rng.permutation(400)
+    y = np.where(X[:, 0] > 0, 1, -1)
+    np.savez(tmp_path / "raetsch_twonorm.npz", X=X, y=y, train=rows[None, :350], test=rows[None, 350:])
+    split = gold.Split.of(tmp_path, "Twonorm")
+    np.testing.assert_array_equal(split.y, y[rows[:300]])
+    np.testing.assert_array_equal(split.t, y[rows[300:]])
+
+
+def test_the_error_is_that_of_libsvm_with_the_same_kernel(data):
+    split = gold.Split.of(data, "Crabs")
+    method = gold.METHODS["LE1"]
+    kernel, machine = gold.start(method, 2, 0)
+    problem = gold.Problem(kernel, machine, method.criterion, gold.Dense(split.X), split.y[:, None])
+    error, _ = gold._errors(split, problem, problem.theta, False)
+    K, cross = gram(kernel, split.X), gram(kernel, split.new, split.X)
+    doubled = SVC(kernel="precomputed", C=0.5, tol=1e-8).fit(
+        np.block([[K, -K], [-K, K]]), np.r_[split.y, -split.y]
+    )
+    theirs = doubled.predict(np.hstack([cross, -cross]))
+    assert error == pytest.approx(100 * np.mean(theirs != split.t))
+
+
+def test_walks_begin_at_one_point_and_descents_at_random_ones():
+    walk, descent = gold.METHODS["Span"], gold.METHODS["EP"]
+    thetas = [gold.start(walk, 4, trial)[0].theta for trial in (0, 1)]
+    np.testing.assert_array_equal(*thetas)
+    np.testing.assert_allclose(thetas[0][1:5], np.log(2))
+    drawn = [gold.start(descent, 4, trial)[0].theta for trial in (0, 1)]
+    assert np.all(drawn[0] != drawn[1])
+    assert np.all(np.abs(drawn[0][1:5] - np.log(2)) <= 0.5)
+    assert walk.how(3).seed == 3
+
+
+def test_the_prior_has_the_deviation_it_names():
+    prior = replace(gold.METHODS["EP"], prior=True).judged_by(50)
+    kernel = gold.start(gold.METHODS["Span"], 2, 0)[0]
+    apart = kernel.clone_with_theta(kernel.theta + np.array([0, 0.5, -0.5, 0]))
+    assert isinstance(prior, HyperPrior)
+    assert 50 * prior.penalty(apart)[0] == pytest.approx(2 * 0.5 * (0.5 / gold.SPREAD) ** 2)
+
+
+def test_the_tables_hold_ours_and_the_paper_s(data, quick):
+    seen = []
+    scores = gold.run(
+        data, {"GACV": 2, "Span L-BFGS": 1, "EP prior": 1}, ["Crabs"], watch=lambda *w: seen.append(w)
+    )
+    assert [what[:3] for what in seen[:2]] == [("Crabs", "GACV", 0), ("Crabs", "GACV", 1)]
+    steps, errors, best = gold.steps_table(scores), gold.errors_table(scores), gold.best_table(scores)
+    walks = [s.error for s in scores["Crabs", "GACV"]]
+    cell = errors.cells["Crabs", "GACV"]
+    assert (cell.ours, cell.paper, cell.paper_spread, cell.count) == (np.mean(walks), 13.0, 1.8, 2)
+    assert best.cells["Crabs", "GACV"].ours == min(walks)
+    assert best.cells["Crabs", "GACV"].paper == 10.9
+    assert (steps.cells["Crabs", "SVM"].paper, steps.cells["Crabs", "GACV"].paper) == (0.81, 4)
+    assert np.isnan(errors.cells["Crabs", "EP prior"].paper)
+    assert errors.cells["Crabs", "EP prior best"].ours <= errors.cells["Crabs", "EP prior"].ours < 30
+    assert "Trials: GACV: 2; Span L-BFGS: 1; EP prior: 1." in str(errors)
+    assert errors.cells["Crabs", "EP prior mean"].ours < 30
+
+
+def test_the_ascent_is_beside_the_paper_s_last_columns():
+    assert gold._paper("Pima", "Evid grad", 0) == (20.8, 1.5)
+    assert gold._paper("Pima", "Evid grad best", 0) == (19.7, 1.5)
+    assert gold._paper("Ringnorm", "Evid grad best", 1)[0] == 2.5
+    assert gold._paper("WDBC", "Evid grad", 2)[0] == 9352
+    for parts in gold.PAPER.values():
+        assert [len(part.split()) for part in parts] == [12, 6, 6]
+
+
+def test_trials_are_the_paper_s_unless_told():
+    assert gold._trials(None, "LE1") == 25
+    assert gold._trials(None, "Evid grad") == 10
+    assert gold._trials(3, "EP") == 3
+    assert gold._trials({"EP": 2}, "LE1") == 0

@@ -1,0 +1,77 @@
+"""The Gaussian process classifier by expectation propagation: exact integrals, derivatives, Laplace beside it."""
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+from scipy.stats import multivariate_normal, norm
+from sklearn.gaussian_process import GaussianProcessClassifier
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+
+from foldless.baselines import GaussianProcessEP
+from foldless.grams import DenseGram, LowRankGram
+from foldless.inference import ProbitSite, expectation_propagation
+from oracles_klr import directional, rbf, root
+
+
+def exact_evidence(K, y):
+    """P(all f_i + noise have the sign y_i): an orthant probability of a normal with covariance K + I."""
+    return np.log(
+        multivariate_normal(np.zeros(len(y)), np.outer(y, y) * (K + np.eye(len(y)))).cdf(np.zeros(len(y)))
+    )
+
+
+def problem(n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    return X, np.where(X[:, 0] + 0.5 * rng.normal(size=n) > 0, 1.0, -1.0)
+
+
+def test_tilted_moments_are_the_integrals():
+    m, v = np.array([-30.0, -3.0, 0.2, 4.0]), np.array([0.5, 2.0, 1.0, 0.3])
+    tilted = ProbitSite().tilted(m, v)
+    for i in range(1, 4):
+        s = np.linspace(m[i] - 12 * np.sqrt(v[i]), m[i] + 12 * np.sqrt(v[i]), 20_001)
+        weight = norm.pdf(s, m[i], np.sqrt(v[i])) * ndtr(s) * (s[1] - s[0])
+        mean = np.sum(weight * s) / np.sum(weight)
+        variance = np.sum(weight * (s - mean) ** 2) / np.sum(weight)
+        assert tilted.log_z[i] == pytest.approx(np.log(np.sum(weight)), abs=1e-7)
+        assert m[i] + v[i] * tilted.d1[i] == pytest.approx(mean, abs=1e-7)
+        assert v[i] - v[i] ** 2 * tilted.bend[i] == pytest.approx(variance, abs=1e-7)
+    assert np.isfinite([tilted.log_z, tilted.d1, tilted.bend]).all()
+
+
+@pytest.mark.parametrize("form", [DenseGram, lambda K: LowRankGram(root(K))], ids=["dense", "lowrank"])
+@pytest.mark.parametrize(("n", "tolerance"), [(1, 1e-10), (2, 2e-3), (3, 5e-3)])
+def test_the_evidence_is_the_orthant_probability_of_up_to_three_points(form, n, tolerance):
+    for seed in range(4):
+        X, y = problem(n, seed)
+        K = 2.0 * rbf(X, 1.0)
+        ours = expectation_propagation(form(K), y, ProbitSite()).log_z
+        assert ours == pytest.approx(exact_evidence(K, y), abs=tolerance)
+
+
+def test_the_adjoint_is_the_derivative_of_the_evidence():
+    X, y = problem(8)
+    K, D = 2.0 * rbf(X, 1.0) + np.eye(8), np.random.default_rng(1).normal(size=(8, 8))
+    D = D + D.T
+    value = lambda A: expectation_propagation(DenseGram(A), y, ProbitSite()).log_z
+    G = expectation_propagation(DenseGram(K), y, ProbitSite()).adjoint()
+    assert np.sum(G * D) == pytest.approx(directional(value, K, D, 1e-4), rel=1e-6)
+
+
+def test_it_tunes_by_the_evidence_and_agrees_with_laplace():
+    X, y = problem(80)
+    Z, t = problem(200, seed=5)
+    kernel = ConstantKernel(1.0, (1e-2, 1e3)) * RBF(1.0, (0.05, 50))
+    ours, laplace = GaussianProcessEP(kernel).fit(X, y), GaussianProcessClassifier(kernel).fit(X, y)
+    start = GaussianProcessEP(kernel, max_iter=0).fit(X, y)
+    assert ours.evidence_ > start.evidence_
+    assert np.mean(ours.predict(Z) != t) <= np.mean(laplace.predict(Z) != t) + 0.03
+    p = ours.predict_proba(Z)
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    np.testing.assert_allclose(p[:, 1], laplace.predict_proba(Z)[:, 1], atol=0.15)
+
+
+def test_two_classes_are_needed():
+    with pytest.raises(ValueError, match="two classes, got 3"):
+        GaussianProcessEP(RBF()).fit(np.eye(3), [0, 1, 2])
