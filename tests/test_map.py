@@ -19,7 +19,7 @@ BELOW_SELECTION = (
 )
 BELOW_ESTIMATORS = BELOW_SELECTION | {"calibration", "selection", "progress", "datasets"}
 FILES = {"sheet", "formats", "encoding"}
-SHELLS = {"catalogue", "data", "demo", "extras", "model_file", "report", "study"}
+SHELLS = {"catalogue", "compare", "data", "demo", "extras", "model_file", "report", "study"}
 
 MAY_IMPORT = {
     "contracts": set(),

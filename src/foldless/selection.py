@@ -458,7 +458,7 @@ class Plan:
         rng = np.random.default_rng(self.seed)
         for stage, representation in enumerate(stages(kernel, self.X, self.gram, self.n_components, rng)):
             problem = Problem(kernel, self.rough, self.criterion, representation, self.Y, self.tune_machine)
-            after = self.walk(problem, scale, starts, outcome, deadline, f"{chapter}.{stage}")
+            after = self.walk_on(problem, scale, starts, outcome, deadline, f"{chapter}.{stage}")
             fine = after.trace or fine
             outcome = self.join(outcome, after)
             solution = problem.solve(outcome.best.theta)[2]
@@ -543,6 +543,15 @@ class Plan:
         widths = [kernel.theta + width * wide for width in (WIDTHS if len(kernel.theta) else (0.0,))]
         strengths = self.of_strength(scale, STRENGTHS).reshape(-1, 1) if self.tune_machine else [np.zeros(0)]
         return [np.r_[width, strength] for width in widths for strength in strengths]
+
+    def walk_on(self, problem, scale, starts, before, *rest):
+        """Walk; an interrupt before the first look on a finer representation keeps what the coarser one gave."""
+        try:
+            return self.walk(problem, scale, starts, before, *rest)
+        except KeyboardInterrupt:
+            if before is None:
+                raise
+            return replace(before, trace=(), stop=Stop.INTERRUPTED)
 
     def walk(self, problem, scale, starts, before, deadline, chapter):
         """Run the search with what is left of the budget."""
