@@ -36,7 +36,7 @@ def test_every_estimator_of_the_package_is_in_the_catalogue():
 
 
 def test_a_machine_for_another_task_is_refused():
-    with pytest.raises(UnknownName, match="poisson"):
+    with pytest.raises(UnknownName, match="ridge"):
         look_up("logistic", "regression")
 
 

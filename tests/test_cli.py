@@ -127,11 +127,40 @@ def test_version():
     assert (done.returncode, done.stdout.strip()) == (0, f"foldless {__version__}")
 
 
-@pytest.mark.parametrize("command", ["demo", "tune", "predict", "reproduce"])
+@pytest.mark.parametrize("command", ["demo", "tune", "compare", "predict", "reproduce"])
 def test_help_names_every_command(command, capsys):
     assert run(["--help"]) == 0
     assert command in capsys.readouterr().out
     assert run([command, "--help"]) == 0
+
+
+def test_compare_prints_every_pair_best_first(ripley, capsys):
+    options = ["--machine", "logistic,lssvc", "--criterion", "loo, evidence", "--repeats", "2"]
+    assert run(["compare", str(ripley / "train.csv"), "--target", "side", "--json", *options]) == 0
+    lines = json.loads(capsys.readouterr().out)
+    assert {(line["machine"], line["criterion"]) for line in lines} == {
+        (machine, criterion) for machine in ("logistic", "lssvc") for criterion in ("loo", "evidence")
+    }
+    errors = [line["error"] for line in lines]
+    assert errors == sorted(errors)
+    assert run(["compare", str(ripley / "train.csv"), "--target", "side", *options]) == 0
+    said = capsys.readouterr().out
+    for word in ("lssvc", "evidence", "±", "seconds"):
+        assert word in said
+
+
+def test_compare_knows_numbers_from_classes(tmp_path, capsys):
+    path = write(tmp_path / "data.csv", "x,y", [(i / 7, i * i % 90) for i in range(40)])
+    options = ["--task", "regression", "--criterion", "loo", "--machine", "ridge", "--repeats", "1", "--json"]
+    assert run(["compare", str(path), "--target", "y", *options]) == 0
+    assert [line["machine"] for line in json.loads(capsys.readouterr().out)] == ["ridge"]
+
+
+@pytest.mark.parametrize("option", ["--machine", "--criterion", "--holdout"])
+def test_a_mistake_in_compare_is_one_line(option, ripley, capsys):
+    value = "2" if option == "--holdout" else "nil"
+    assert run(["compare", str(ripley / "train.csv"), "--target", "side", option, value]) == 2
+    assert len([line for line in capsys.readouterr().err.splitlines() if "note:" not in line]) == 1
 
 
 def test_reproduce_prints_the_papers_numbers_beside_ours(tmp_path, capsys, monkeypatch):
@@ -280,15 +309,14 @@ def test_ctrl_c_prints_the_best_so_far_and_exits_130(tmp_path):
         str(path),
         "--target",
         "y",
-        "--kernel",
-        "rbf-ard",
+        "--search",
+        "grid",
         "--json",
     ]
     with subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=theirs) as process:
         seen, begun = "", time.monotonic()
         while "best" not in seen and time.monotonic() - begun < 60:
             seen += os.read(mine, 4096).decode(errors="replace")
-        time.sleep(0.5)
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=60)
     os.close(theirs)

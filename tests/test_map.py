@@ -13,11 +13,13 @@ BELOW_MACHINES = BELOW_GRAMS | {"labels", "targets", "losses", "grams", "boxqp",
 BELOW_CRITERIA = BELOW_MACHINES | {"machines", "inference", "criterion", "folds"}
 WALKING = {"jobs", "starts", "lattice", "simplex"}
 BELOW_SELECTION = (
-    BELOW_CRITERIA | WALKING | {"criteria", "named", "representation", "walk", "searches", "objective"}
+    BELOW_CRITERIA
+    | WALKING
+    | {"held_out", "criteria", "named", "representation", "walk", "searches", "objective"}
 )
 BELOW_ESTIMATORS = BELOW_SELECTION | {"calibration", "selection", "progress", "datasets"}
 FILES = {"sheet", "formats", "encoding"}
-SHELLS = {"catalogue", "data", "demo", "extras", "model_file", "report", "study"}
+SHELLS = {"catalogue", "compare", "data", "demo", "extras", "model_file", "report", "study"}
 
 MAY_IMPORT = {
     "contracts": set(),
@@ -45,6 +47,7 @@ MAY_IMPORT = {
     "machines": BELOW_MACHINES,
     "inference": BELOW_MACHINES | {"machines"},
     "criteria": BELOW_CRITERIA,
+    "held_out": {"labels", "verbs"},
     "searches": {"contracts", "errors", "walk"} | WALKING,
     "objective": {"contracts", "errors"},
     "selection": BELOW_SELECTION,

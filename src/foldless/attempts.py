@@ -196,7 +196,8 @@ def _foldless(estimator, setting, moving, task):
 
     def params(theta):
         whole = np.r_[theta, selection.machine.theta][: len(words.axes) or len(theta)]
-        return setting | {prefix + name: value for name, value in words.params(whole).items()}
+        found = {name: _as_listed(value, lists.get(name)) for name, value in words.params(whole).items()}
+        return setting | {prefix + name: value for name, value in found.items()}
 
     last = {prefix + name: value for name, value in words.last(selection).items()}
     return Attempt(
@@ -223,6 +224,11 @@ def _weighing(tail, X, task):
 
 def _span(part):
     return part if isinstance(part, Range) else Range(float(min(part.values)), float(max(part.values)))
+
+
+def _as_listed(value, part):
+    """Return the listed value that a rounded one stands for."""
+    return value if part is None else min(part.values, key=lambda listed: abs(np.log(listed / value)))
 
 
 def _lattice(words, lists):
@@ -264,7 +270,7 @@ def _itself(estimator, setting, moving, task):
         p = len(selection.kernel.theta)
         kernel = selection.kernel.clone_with_theta(theta[:p]) if p else selection.kernel
         strength = float(np.exp(np.r_[theta[p:], selection.machine.theta][0]))
-        return setting | {f"{prefix}kernel": kernel, prefix + letter: strength}
+        return setting | {f"{prefix}kernel": frozen(kernel), prefix + letter: strength}
 
     whole = fitted if head is None else Pipeline([*head.steps, (prefix.removesuffix("__"), fitted)])
     return Attempt(
@@ -278,6 +284,19 @@ def _itself(estimator, setting, moving, task):
         selection=selection,
         fitted=whole,
     )
+
+
+def frozen(kernel):
+    """Return the kernel with every parameter fixed: an estimator that is given it only solves.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> frozen(RBF(2.0)).theta.size
+    0
+    """
+    bounds = [name for name in kernel.get_params() if name.endswith("_bounds")]
+    return clone(kernel).set_params(**dict.fromkeys(bounds, "fixed"))
 
 
 # Honest folds.

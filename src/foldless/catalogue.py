@@ -6,7 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from foldless.errors import UnknownName
-from foldless.estimators import KernelLogisticRegression, KernelLSSVC, KernelPoissonRegressor
+from foldless.estimators import (
+    KernelLogisticRegression,
+    KernelLSSVC,
+    KernelPoissonRegressor,
+    KernelRidgeRegressor,
+    KernelSubsetRegressor,
+    KernelSVC,
+)
 
 
 @dataclass(frozen=True)
@@ -21,7 +28,10 @@ class Entry:
 
 MACHINES = {
     "logistic": Entry(KernelLogisticRegression, "classification", "kernel logistic regression"),
+    "svc": Entry(KernelSVC, "classification", "support vector machine"),
     "lssvc": Entry(KernelLSSVC, "classification", "least-squares support vector machine"),
+    "ridge": Entry(KernelRidgeRegressor, "regression", "kernel ridge regression"),
+    "subset": Entry(KernelSubsetRegressor, "regression", "kernel regression on a subset of the rows"),
     "poisson": Entry(KernelPoissonRegressor, "regression", "kernel Poisson regression", np.exp),
 }
 USUAL = {"classification": "logistic", "regression": "ridge"}
@@ -44,10 +54,15 @@ def look_up(name, task):
 
 
 def entry_of(estimator):
-    """Return the entry of a fitted estimator."""
-    for entry in MACHINES.values():
+    """Return the entry of an estimator."""
+    return MACHINES[name_of(estimator)]
+
+
+def name_of(estimator):
+    """Return the name under which an estimator is in the table."""
+    for name, entry in MACHINES.items():
         if entry.estimator is type(estimator):
-            return entry
+            return name
     raise UnknownName(
         "estimator", type(estimator).__name__, (e.estimator.__name__ for e in MACHINES.values())
     )

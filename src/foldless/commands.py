@@ -5,15 +5,18 @@ import json
 import shlex
 import sys
 from contextlib import nullcontext
+from dataclasses import replace
 from enum import Enum
 from importlib import import_module
+from math import isfinite, isnan
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import Annotated
 
 from foldless import __version__, criteria, searches
 from foldless import reproduce as foldless_reproduce
-from foldless.catalogue import MACHINES, TASKS
+from foldless.catalogue import MACHINES, TASKS, name_of
+from foldless.compare import compare as compare_all
 from foldless.contracts import Stop
 from foldless.data import DataError, read_new, read_table
 from foldless.demo import HOLDOUT, breast_cancer, grid_search
@@ -21,10 +24,22 @@ from foldless.errors import INTERRUPTED, UnknownName
 from foldless.extras import need
 from foldless.model_file import load_model, save_model
 from foldless.named import NAMED
-from foldless.report import console, cross_entropy, facts, number, percent, plain, say, table, write_report
-from foldless.study import Request, conduct
+from foldless.report import (
+    WORDS,
+    console,
+    cross_entropy,
+    facts,
+    number,
+    percent,
+    plain,
+    say,
+    table,
+    write_report,
+)
+from foldless.study import Request, conduct, split
 
 typer = need("typer", "cli")
+REPEATS = 5  # random splits of a comparison
 
 app = typer.Typer(
     help="Tune kernel machines without cross-validation folds.",
@@ -155,14 +170,27 @@ def tune(
     task: TaskName = Task.auto,
     holdout: Holdout = 0.0,
     scale: Scale = True,
+    criteria_too: Annotated[
+        bool, typer.Option("--compare", help="Show in the report what other criteria would have given.")
+    ] = False,
 ):
     """Tune a kernel machine on a table, without folds."""
     rows = _table(data, target, drop, impute, task)
-    kernels = tuple(name.strip() for name in kernel.split(",") if name.strip())
     request = Request(
-        machine, kernels, criterion, search, holdout, scale, seed, jobs, time_budget, verbose=_bar()
+        machine,
+        tuple(_names(kernel)),
+        criterion,
+        search,
+        holdout,
+        scale,
+        seed,
+        jobs,
+        time_budget,
+        verbose=_bar(),
     )
     study = conduct(rows, request, data.name, command_line())
+    if criteria_too:
+        study = replace(study, comparison=_criteria_of(study))
     if as_json:
         print(json.dumps(plain(study), allow_nan=False))
     else:
@@ -175,6 +203,96 @@ def tune(
         say(f"wrote {save}")
     if study.estimator.selection_.outcome.stop is Stop.INTERRUPTED:
         raise typer.Exit(INTERRUPTED)
+
+
+def _criteria_of(study):
+    """Tune the machine of a study by every criterion it can read."""
+    name = name_of(study.estimator)
+    with _waiting("tuning by every criterion"):
+        return compare_all(
+            study.table.X,
+            study.table.y,
+            [name],
+            task=study.table.task,
+            repeats=REPEATS,
+            scale=study.request.scale,
+            random_state=study.request.seed,
+            n_jobs=study.request.jobs,
+            kernel=study.request.options()["kernel"],
+        )
+
+
+@app.command()
+def compare(
+    data: Data,
+    target: Target = None,
+    as_json: Json = False,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    criterion: Annotated[
+        str | None, typer.Option(help="Criteria with commas between; by default all.")
+    ] = None,
+    machine: Annotated[str | None, typer.Option(help="Machines with commas between; by default all.")] = None,
+    kernel: KernelNames = "rbf",
+    search: SearchName = None,
+    impute: Impute = False,
+    drop: Drop = None,
+    task: TaskName = Task.auto,
+    holdout: Holdout = HOLDOUT,
+    repeats: Annotated[int, typer.Option(help="Random splits, the same for all.", min=1)] = REPEATS,
+    scale: Scale = True,
+):
+    """Tune every machine by every criterion and measure the error on rows held out."""
+    rows = _table(data, target, drop, impute, task)
+    split(rows, holdout, seed)  # complains before the work does
+    with _waiting(f"{repeats} splits of every machine and criterion"):
+        found = compare_all(
+            rows.X,
+            rows.y,
+            "auto" if machine is None else _names(machine),
+            "all" if criterion is None else _names(criterion),
+            holdout=holdout,
+            repeats=repeats,
+            scale=scale,
+            task=rows.task,
+            random_state=seed,
+            n_jobs=jobs,
+            **({} if search is None else {"search": search}),
+            kernel=_names(kernel)[0] if len(_names(kernel)) == 1 else _names(kernel),
+        )
+    lines = sorted(found.lines(), key=lambda line: (isnan(line["error"]), line["error"]))
+    if as_json:
+        print(json.dumps([_jsonable(line) for line in lines], allow_nan=False))
+        return
+    _tell(rows.notes)
+    title = f"{data.name}: {rows.target_name}, mean of {repeats} splits"
+    console().print(table(title, [_compared(line, rows.task) for line in lines], COLUMNS))
+    _tell(f"{line['machine']} {line['criterion']}: {line['note']}" for line in lines if line["note"])
+
+
+COLUMNS = ("machine", "criterion", "chosen", "value", "held-out error", "seconds")
+
+
+def _compared(line, task):
+    """One line of the table."""
+    told = percent if task == "classification" else number
+    known = {"machine", "criterion", "value", "error", "sd", "rank", "p_t", "p_wilcoxon", "seconds", "note"}
+    chosen = ", ".join(
+        f"{WORDS.get(name, name)} {number(v)}"
+        for name, v in line.items()
+        if name not in known and not isnan(v)
+    )
+    error = f"{told(line['error'])} ± {told(line['sd'])}" if not isnan(line["sd"]) else told(line["error"])
+    return line["machine"], line["criterion"], chosen, number(line["value"]), error, f"{line['seconds']:.2f}"
+
+
+def _jsonable(line):
+    return {name: None if isinstance(v, float) and not isfinite(v) else v for name, v in line.items()}
+
+
+def _names(text):
+    """Names with commas between."""
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 @app.command()

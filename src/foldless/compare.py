@@ -90,6 +90,7 @@ def compare(
     holdout=0.3,
     repeats=10,
     scale=True,
+    task="auto",
     random_state=0,
     n_jobs=None,
     **options,
@@ -112,6 +113,8 @@ def compare(
         Number of random splits, the same for all pairs; stratified for classes.
     scale : bool
         Whether features are brought to mean 0 and variance 1 on the training rows.
+    task : {"auto", "classification", "regression"}
+        Whether ``y`` holds classes or numbers, where it cannot be recognised: whole numbers look like classes.
     random_state : int
         Seed of the splits.
     n_jobs : int, optional
@@ -133,7 +136,7 @@ def compare(
     ['logistic loo', 'logistic evidence']
     """
     X, y = np.asarray(X, dtype=float), np.asarray(y)
-    classes = not type_of_target(y).startswith("continuous")
+    classes = task == "classification" if task != "auto" else not type_of_target(y).startswith("continuous")
     pairs = [
         (name, as_name(criterion), _configured(machine, criterion, scale))
         for name, machine in _machines(machines, classes, options).items()
@@ -283,11 +286,12 @@ class Comparison:
         """Return a ``pandas.DataFrame``, one line per row, best first."""
         return (
             need("pandas", "test")
-            .DataFrame(self._lines())
+            .DataFrame(self.lines())
             .sort_values("error", kind="stable", ignore_index=True)
         )
 
-    def _lines(self):
+    def lines(self):
+        """Yield one dictionary per row, in the order of the rows."""
         t, w = self.against()
         for i, row in enumerate(self.rows):
             yield {
@@ -305,7 +309,7 @@ class Comparison:
             }
 
     def __str__(self):
-        lines = sorted(self._lines(), key=lambda line: (np.isnan(line["error"]), line["error"]))
+        lines = sorted(self.lines(), key=lambda line: (np.isnan(line["error"]), line["error"]))
         columns = [name for name in dict.fromkeys(n for line in lines for n in line) if name != "note"]
         table = [columns, *[[_cell(line.get(name, np.nan)) for name in columns] for line in lines]]
         widths = [max(len(row[i]) for row in table) for i in range(len(columns))]

@@ -41,8 +41,11 @@ def parameters(selection):
     names = [name for h in free for name in _names(h)]
     found = [Parameter(n, *np.exp([t, *b])) for n, t, b in zip(names, kernel.theta, kernel.bounds)]
     machine = selection.machine.theta if problem.tune_machine else ()
-    letter = "C" if selection.machine.sign > 0 else "alpha"
-    return found + [Parameter(letter, float(np.exp(t))) for t in machine]
+    return found + [Parameter(_letter(selection.machine), float(np.exp(t))) for t in machine]
+
+
+def _letter(machine):
+    return "C" if machine.sign > 0 else "alpha"
 
 
 def _names(hyperparameter):

@@ -32,6 +32,7 @@ from foldless.errors import (
     UnknownName,
     UnreadableSolution,
 )
+from foldless.held_out import held_out_cost, improvements, machine_of_rows, set_aside
 from foldless.jobs import side_by_side
 from foldless.machines import Untrained
 from foldless.named import named_kernel
@@ -258,10 +259,11 @@ def advise(criterion, solution):
 def regularise(machine, gram, Y, **options):
     """Choose the machine's regularisation on one Gram by leave-one-out; return the machine and the outcome.
 
-    Criteria of kernel and targets alone do not change with the scale of the kernel, so they say nothing about C.
+    Criteria of kernel and targets alone do not change with the scale of the kernel, so they say nothing about C. A
+    machine whose leave-one-out is dear names another criterion, ``judged_by``.
     ``options`` are fields of :class:`Plan`.
     """
-    by, nothing = criteria.LOO(), ConstantKernel(1.0, "fixed")
+    by, nothing = as_criterion(getattr(machine, "judged_by", "loo")), ConstantKernel(1.0, "fixed")
     machine = getattr(machine, "along", machine)
     search = searches.LBFGS(tolerance=1e-8)  # evaluations on one Gram are cheap
     plan = Plan(X=None, Y=Y, machine=machine, criterion=by, search=search, **options)
@@ -426,6 +428,29 @@ class Plan:
     checkpoint: Any = None
 
     def run(self, kernel, number=0):
+        """Search and fit; on a part of the rows first where the search is to be stopped by the others."""
+        if not hasattr(self.search, "validation"):
+            return self.descend(kernel, number)
+        return self.stopped_early(kernel, number)
+
+    def stopped_early(self, kernel, number):
+        """Search on a part of the rows, fit all of them at the step that is best on the other part."""
+        if is_precomputed(kernel):
+            raise ValueError("early stopping needs points, not a precomputed Gram matrix.")
+        train, test = set_aside(self.Y, self.search.validation, self.search.seed)
+        machine = machine_of_rows(self.machine, train)
+        part = replace(self, X=self.X[train], Y=self.Y[train], machine=machine, search=self.search.search)
+        rehearsal = part.descend(kernel, number)
+        best = min(
+            improvements(rehearsal.fine),
+            key=lambda step: held_out_cost(rehearsal.problem, step.theta, self.X[test], self.Y[test]),
+        )
+        outcome = replace(rehearsal.outcome, best=best, optima=(best,))
+        *_, whole = stages(kernel, self.X, self.gram, self.n_components, np.random.default_rng(self.seed))
+        problem = Problem(kernel, self.machine, self.criterion, whole, self.Y, self.tune_machine)
+        return replace(self.finish(problem, outcome), fine=rehearsal.fine)
+
+    def descend(self, kernel, number):
         """Search on each representation in turn until the approximation no longer matters, then fit."""
         deadline = self.deadline()
         scale, chapter = self.scale(kernel), self.chapter(kernel, number)
@@ -433,7 +458,7 @@ class Plan:
         rng = np.random.default_rng(self.seed)
         for stage, representation in enumerate(stages(kernel, self.X, self.gram, self.n_components, rng)):
             problem = Problem(kernel, self.rough, self.criterion, representation, self.Y, self.tune_machine)
-            after = self.walk(problem, scale, starts, outcome, deadline, f"{chapter}.{stage}")
+            after = self.walk_on(problem, scale, starts, outcome, deadline, f"{chapter}.{stage}")
             fine = after.trace or fine
             outcome = self.join(outcome, after)
             solution = problem.solve(outcome.best.theta)[2]
@@ -445,7 +470,7 @@ class Plan:
         self.tell_edge(outcome, self.box(kernel, scale))
         if self.ends_finer(gap):
             problem = replace(problem, representation=last_representation(self.X, rng))
-        chosen = self.finish(replace(problem, machine=self.machine), outcome, solution)
+        chosen = self.finish(replace(problem, machine=self.machine), outcome, solution.start)
         return replace(chosen, fine=fine)
 
     def deadline(self):
@@ -457,9 +482,9 @@ class Plan:
         free = self.gram == "auto" and self.n_components is None
         return free and gap > 0 and (self.X.shape[0] <= FINISH or gap > NEGLIGIBLE)
 
-    def finish(self, problem, outcome, solution):
+    def finish(self, problem, outcome, start=None):
         """Fit at the best point with all digits."""
-        kernel, machine, solution = problem.solve(outcome.best.theta, solution.start)
+        kernel, machine, solution = problem.solve(outcome.best.theta, start)
         return Selection(
             kernel=kernel,
             machine=machine,
@@ -518,6 +543,15 @@ class Plan:
         widths = [kernel.theta + width * wide for width in (WIDTHS if len(kernel.theta) else (0.0,))]
         strengths = self.of_strength(scale, STRENGTHS).reshape(-1, 1) if self.tune_machine else [np.zeros(0)]
         return [np.r_[width, strength] for width in widths for strength in strengths]
+
+    def walk_on(self, problem, scale, starts, before, *rest):
+        """Walk; an interrupt before the first look on a finer representation keeps what the coarser one gave."""
+        try:
+            return self.walk(problem, scale, starts, before, *rest)
+        except KeyboardInterrupt:
+            if before is None:
+                raise
+            return replace(before, trace=(), stop=Stop.INTERRUPTED)
 
     def walk(self, problem, scale, starts, before, deadline, chapter):
         """Run the search with what is left of the budget."""

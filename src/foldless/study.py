@@ -90,6 +90,8 @@ class Study:
     seconds : float
         Time that ``fit`` took.
     held_out : HeldOut or None
+    comparison : Comparison or None
+        Other criteria on the same rows, if that was asked for.
     """
 
     source: str
@@ -101,6 +103,7 @@ class Study:
     model: Pipeline
     seconds: float
     held_out: HeldOut | None = None
+    comparison: Any = None
 
     @property
     def estimator(self) -> Any:

@@ -7,6 +7,7 @@ from scipy.optimize import minimize
 from foldless.criteria import (
     CV,
     GACV,
+    GCV,
     KRIC,
     LOO,
     Evidence,
@@ -296,8 +297,10 @@ def test_errors_say_what_to_do():
     K, y = problem40()
     with pytest.raises(UnsuitableBias, match="bias='kernel'"):
         JaakkolaHaussler()(fit(HingeSVM(), K, y))
-    with pytest.raises(UnreadableSolution, match="smoothed-span reads SquaredHingeSolution"):
-        SmoothedSpan()(fit(HingeSVM(), K, y))
+    with pytest.raises(
+        UnreadableSolution, match=r"gcv reads .*got SVMSolution\. Criteria that read SVMSolution: .*span"
+    ):
+        GCV()(fit(HingeSVM(), K, y))
     with pytest.raises(Undefined, match="on the margin"):
         Evidence()(fit(HingeSVM(1e-3), K, signs("+ - " * 20)))
     with pytest.raises(ValueError, match="folds"):

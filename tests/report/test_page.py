@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from hostile import LABELS, NAMES, hostile_study
 
 from foldless.catalogue import MACHINES
+from foldless.compare import compare
 from foldless.data import Table
 from foldless.encoding import Code, Encoder
 from foldless.report.combine import page, panels
@@ -165,6 +167,18 @@ def test_counts_get_the_figures_of_a_regression(rng):
     assert "RMSE" in texts
 
 
+@pytest.mark.parametrize("machine", [name for name, entry in MACHINES.items() if entry.task == "regression"])
+def test_every_regressor_of_the_catalogue_can_be_reported(machine, rng):
+    X = rng.uniform(-2, 2, size=(60, 1))
+    study = study_of(
+        X, rng.poisson(np.exp(1 + np.sin(2 * X[:, 0]))).astype(float), "regression", machine=machine
+    )
+    assert MACHINES[machine].title in " ".join(Elements(page(study)).texts)
+    json.dumps(plain(study), allow_nan=False)
+    for panel in panels(study):
+        go.Figure(panel.figure)
+
+
 def test_the_relevance_is_one_over_the_length_scale(hostile):
     figure = next(panel.figure for panel in panels(hostile) if panel.name == "relevance")
     lengths = hostile.estimator.kernel_.length_scale
@@ -186,3 +200,13 @@ def test_every_classifier_of_the_catalogue_can_be_reported(machine, three_classe
     texts = " ".join(Elements(page(study)).texts)
     assert MACHINES[machine].title in texts
     json.dumps(plain(study), allow_nan=False)
+
+
+def test_a_comparison_of_criteria_is_shown_when_there_is_one(two_classes):
+    X, y = two_classes
+    study = study_of(X, y.astype(int))
+    compared = compare(X, y.astype(int), ["logistic"], ["loo", "evidence"], repeats=2, max_evaluations=5)
+    panel = panels(replace(study, comparison=compared))[-1]
+    assert panel.name == "comparison"
+    assert sorted(panel.figure["layout"]["yaxis"]["ticktext"]) == ["evidence", "loo"]
+    go.Figure(panel.figure)

@@ -5,9 +5,9 @@ from functools import singledispatchmethod
 from typing import Any, ClassVar
 
 from foldless.contracts import LazyReading, PathReading, Reading
-from foldless.criterion import Criterion
+from foldless.criterion import BY_NAME, Criterion
 from foldless.inference import laplace_evidence, noise
-from foldless.machines import RidgeSolution, SmoothSolution
+from foldless.machines import RidgeSolution, SmoothSolution, SquaredHingeSolution, SVMSolution
 
 
 @dataclass(frozen=True)
@@ -16,6 +16,8 @@ class ABIC(Criterion):
 
     *Smooth machines*: Laplace's evidence, as in :class:`foldless.criteria.Evidence`. The number is a constant of
     a search and matters only where kernels with different numbers are compared.
+
+    *Support vector machines*: 2 n times the cost of ``evidence``, which is per point there.
 
     *Ridge*: the exact evidence of :math:`y \sim N(0, \sigma^2 (I + S / \lambda))`, :math:`\sigma^2` given or profiled
     (with an intercept restricted, see :mod:`foldless.machines.ridge`); the mean over outputs,
@@ -64,6 +66,13 @@ class ABIC(Criterion):
 
         parts = {"evidence": evidence.value, "tuned": float(self.tuned)}
         return LazyReading(2 * evidence.value + 2 * self.tuned, derive, parts)
+
+    @read.register(SVMSolution)
+    @read.register(SquaredHingeSolution)
+    def _(self, solution) -> Reading:
+        reading, n = BY_NAME["evidence"]()(solution), solution.n
+        value = 2 * n * reading.value + 2 * self.tuned
+        return Reading(value, reading.adjoint * (2 * n), reading.slope * (2 * n), reading.parts)
 
     @read.register
     def _(self, solution: RidgeSolution) -> Reading:

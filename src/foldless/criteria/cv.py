@@ -9,8 +9,9 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from foldless.contracts import Reading
 from foldless.criterion import Criterion
+from foldless.errors import Undefined
 from foldless.labels import are_labels, classes_of, error_fraction
-from foldless.machines import LSSVMSolution, SmoothSolutions, SupportSolutions
+from foldless.machines import LSSVMSolution, RidgeSolution, SmoothSolutions, SupportSolutions
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,14 @@ class CV(Criterion):
 
     @read.register
     def _(self, solution: LSSVMSolution) -> Reading:
+        return self.error(solution.machine, solution.gram, solution.Y)
+
+    @read.register
+    def _(self, solution: RidgeSolution) -> Reading:
+        if not isinstance(solution.machine.penalty, str):
+            raise Undefined(
+                "cv refits on fewer rows, for which a penalty matrix has no meaning. Use criterion='loo'."
+            )
         return self.error(solution.machine, solution.gram, solution.Y)
 
     def error(self, machine, gram, Y):

@@ -72,7 +72,7 @@ class KRIC(Criterion):
 
     def caution(self, solution):
         """Say when a point determines most of its own output: the criterion is then far too small."""
-        return certainty(self.name, self(solution).parts["leverage"])
+        return certainty(self.name, self(solution).parts.get("leverage", 0.0))
 
     @singledispatchmethod
     def read(self, solution) -> Reading:
@@ -137,7 +137,7 @@ class KRICSollich(Criterion):
 
     def caution(self, solution):
         """Say when a point determines most of its own output: the criterion is then far too small."""
-        return certainty(self.name, self(solution).parts["leverage"])
+        return certainty(self.name, self(solution).parts.get("leverage", 0.0))
 
     def __post_init__(self):
         if self.form not in ("consistent", "hybrid"):

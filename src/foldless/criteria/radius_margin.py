@@ -16,7 +16,7 @@ from foldless.boxqp import BoxQP, solve_box
 from foldless.contracts import Reading
 from foldless.criterion import Criterion
 from foldless.linalg import add_symmetric
-from foldless.machines import SquaredHingeSolution
+from foldless.machines import SquaredHingeSolution, SVMSolution
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,9 @@ class RadiusMargin(Criterion):
 
     without :math:`\beta\beta'` about the origin, where :math:`\beta` marks the largest diagonal entry.
 
+    For the hinge machine the value is :math:`R^2 \|w\|^2 / n` with K for :math:`\tilde K`: slack costs nothing in it, so
+    that it bounds nothing and prefers a small C. It is here for comparison, without a derivative.
+
     Parameters
     ----------
     ball : {None, "origin", "smallest"}
@@ -53,6 +56,13 @@ class RadiusMargin(Criterion):
     def read(self, solution) -> Reading:
         """Read one solution."""
         raise self.unreadable(solution)
+
+    @read.register
+    def _(self, solution: SVMSolution) -> Reading:
+        ball = self.ball or ("smallest" if solution.bias else "origin")
+        radius, _, _ = _smallest(solution) if ball == "smallest" else _origin(solution)
+        value = float(radius * (solution.beta @ solution.gram.matmul(solution.beta)) / solution.n)
+        return Reading(value, parts={"radius_margin": value, "radius2": float(radius)})
 
     @read.register
     def _(self, solution: SquaredHingeSolution) -> Reading:

@@ -62,6 +62,10 @@ class SmoothedSpan(Criterion):
     before the implicit step. A free bias is in V. Small :math:`\eta` gives the span, a large one
     :math:`\alpha_i (K_{ii} + 1/C_i)`. The value is continuous with kinks where A changes.
 
+    The hinge machine's sets change too often for a derivative: there the value is the mean of
+    :math:`\sigma(-c_1 s_i^{(-i)} - c_2)` over the margins left out that ``span`` counts (:math:`h_i = 1 - s_i^{(-i)}`), and
+    :math:`\eta` plays no part.
+
     Parameters
     ----------
     eta, c1, c2 : float
@@ -81,6 +85,11 @@ class SmoothedSpan(Criterion):
     def read(self, solution) -> Reading:
         """Read one solution."""
         raise self.unreadable(solution)
+
+    @read.register
+    def _(self, solution: SVMSolution) -> Reading:
+        value = float(np.mean(expit(-self.c1 * span_margins(solution) - self.c2)))
+        return Reading(value, parts={"smoothed_span": value})
 
     @read.register
     def _(self, solution: SquaredHingeSolution) -> Reading:

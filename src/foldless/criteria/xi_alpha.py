@@ -14,7 +14,8 @@ import numpy as np
 
 from foldless.contracts import Reading
 from foldless.criterion import Criterion
-from foldless.machines import SquaredHingeSolution, SVMSolution
+from foldless.errors import Undefined
+from foldless.machines import SmoothSolution, SquaredHingeSolution, SVMSolution
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,9 @@ class XiAlpha(Criterion):
     With the offset in the kernel :math:`\rho = 1`, :math:`R^2 = K_{ii}`: the bound of Jaakkola and Haussler. With a free
     bias :math:`\rho = 2`, :math:`R^2 = \max K - \min K`; it can then miss an error only of a machine whose bias is not
     unique.
+
+    *Kernel logistic regression*: the same count with :math:`\alpha_i = C |a_i|`, which is positive everywhere. It is no
+    bound there: ``jaakkola-haussler`` is.
 
     Parameters
     ----------
@@ -42,15 +46,24 @@ class XiAlpha(Criterion):
     @read.register(SVMSolution)
     @read.register(SquaredHingeSolution)
     def _(self, solution) -> Reading:
-        if solution.bias:
-            low, high = solution.gram.extremes()
+        return self._count(solution.gram, solution.alpha, solution.s, solution.bias)
+
+    @read.register
+    def _(self, solution: SmoothSolution) -> Reading:
+        if not solution.machine.loss.labels:
+            raise Undefined(
+                "xi-alpha counts misclassified points; this loss has no classes. Use criterion='loo'."
+            )
+        return self._count(
+            solution.gram, np.abs(solution.alpha), solution.y * solution.z, solution.machine.bias
+        )
+
+    def _count(self, gram, alpha, s, bias):
+        if bias:
+            low, high = gram.extremes()
             rho, radius = 2.0, high - low
         else:
-            rho, radius = 1.0, solution.gram.diag()
+            rho, radius = 1.0, gram.diag()
         rho = rho if self.rho is None else self.rho
-        value = float(
-            np.mean(
-                (solution.alpha > 0) & (rho * solution.alpha * radius + np.maximum(1 - solution.s, 0) >= 1)
-            )
-        )
+        value = float(np.mean((alpha > 0) & (rho * alpha * radius + np.maximum(1 - s, 0) >= 1)))
         return Reading(value, parts={"xi_alpha": value})

@@ -1,8 +1,11 @@
 """The criterion over two parameters."""
 
+import warnings
+
 import numpy as np
 
 from foldless.canvas import place, tuned
+from foldless.errors import JitterWarning
 from foldless.landscape import surface
 
 LEVELS = 14
@@ -31,7 +34,9 @@ class SurfaceDisplay:
     def from_estimator(cls, estimator, *, ax=None):
         """Evaluate the criterion around the optimum of a fitted estimator, pipeline or KernelSearch, and draw it."""
         selection = tuned(estimator).selection_
-        landscape = surface(selection)
+        with warnings.catch_warnings():  # equal rows are no news in a picture
+            warnings.simplefilter("ignore", JitterWarning)
+            landscape = surface(selection)
         if landscape is None:
             count = len(selection.outcome.best.theta)
             raise ValueError(f"a surface needs exactly two tuned parameters, this search had {count}.")

@@ -11,7 +11,13 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, indexable
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    assert_all_finite,
+    check_is_fitted,
+    column_or_1d,
+    indexable,
+)
 
 from foldless.attempts import Task, plan_attempts
 from foldless.ensemble import Ensemble, weigh
@@ -168,6 +174,7 @@ class KernelSearch(MetaEstimatorMixin, BaseEstimator):
             raise ValueError("KernelSearch requires y to be passed, but the target y is None.")
         if is_classifier(self.estimator):
             y = column_or_1d(y, warn=True)
+            assert_all_finite(y, input_name="y")
             check_classification_targets(y)
         if params.get("sample_weight") is not None:
             params = {

@@ -49,7 +49,9 @@ class Sigmoid(Kernel):
         inner = X @ (X if Y is None else np.asarray(Y, dtype=float)).T
         K = np.tanh(self.gamma * inner + self.coef0)
         return (
-            (K, np.dstack(self._moves(inner, K)) if self.theta.size else K[:, :, :0]) if eval_gradient else K
+            (K, np.moveaxis(np.array(self._moves(inner, K)).reshape(-1, *K.shape), 0, -1))
+            if eval_gradient
+            else K
         )
 
     def _moves(self, inner, K):

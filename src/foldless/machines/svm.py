@@ -98,6 +98,7 @@ class HingeSVM(_SVM):
     """Support vector machine with the hinge loss, p = 1."""
 
     loss: ClassVar[Any] = Hinge()
+    judged_by: ClassVar[str] = "span"  # where leave-one-out is asked for often: its refits are dear
 
     def _fit(self, gram, y, C, start):
         clean = BoxQP(gram, y, C, np.zeros(gram.n), self.bias)
@@ -126,6 +127,7 @@ class SquaredHingeSVM(_SVM):
     """Support vector machine with the squared hinge loss (with its one half), p = 2."""
 
     loss: ClassVar[Any] = SquaredHinge()
+    judged_by: ClassVar[str] = "smoothed-span"
 
     def _fit(self, gram, y, C, start):
         on = C > 0

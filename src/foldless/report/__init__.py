@@ -2,6 +2,17 @@
 
 from foldless.report.combine import write_report
 from foldless.report.console import console, say, table
-from foldless.report.text import cross_entropy, facts, number, percent, plain
+from foldless.report.text import WORDS, cross_entropy, facts, number, percent, plain
 
-__all__ = ["console", "cross_entropy", "facts", "number", "percent", "plain", "say", "table", "write_report"]
+__all__ = [
+    "WORDS",
+    "console",
+    "cross_entropy",
+    "facts",
+    "number",
+    "percent",
+    "plain",
+    "say",
+    "table",
+    "write_report",
+]

@@ -367,6 +367,31 @@ def residuals(study):
     return figure([bars], xaxis=axis("actual - predicted"), yaxis=axis("rows"), bargap=0.05, height=300)
 
 
+def comparison(compared, word):
+    """Mean held-out error of each criterion, with its spread over the splits; best on top."""
+    lines = [line for line in compared.lines() if np.isfinite(line["error"])]
+    lines.sort(key=lambda line: -line["error"])
+    dots = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": finite([line["error"] for line in lines]),
+        "y": list(range(len(lines))),
+        "error_x": {
+            "type": "data",
+            "array": finite(np.nan_to_num([line["sd"] for line in lines])),
+            "width": 3,
+        },
+        "customdata": [[inert(line["criterion"]), f"{line['seconds']:.2f}"] for line in lines],
+        "marker": {"color": BLUE, "size": 8},
+        "name": "held out",
+        "hovertemplate": "%{customdata[0]}<br>%{x:.4g}<br>%{customdata[1]} s<extra></extra>",
+    }
+    ticks = {"tickvals": list(range(len(lines))), "ticktext": [inert(line["criterion"]) for line in lines]}
+    return figure(
+        [dots], xaxis=axis(f"held-out {word}"), yaxis=axis("", **ticks), height=120 + 22 * len(lines)
+    )
+
+
 def _sample(n):
     rows = np.arange(n)
     return rows if n <= MOST_POINTS else np.random.default_rng(0).choice(rows, MOST_POINTS, replace=False)

@@ -1,5 +1,6 @@
 """Searches: a function and a box in, an outcome out."""
 
+from foldless.searches.early_stopping import EarlyStopping
 from foldless.searches.grid import Grid
 from foldless.searches.hierarchical_grid import HierarchicalGrid
 from foldless.searches.hmc_ascent import HMCAscent
@@ -17,6 +18,7 @@ __all__ = [
     "BY_NAME",
     "LBFGS",
     "NelderMead",
+    "EarlyStopping",
     "Grid",
     "HierarchicalGrid",
     "MultiStart",

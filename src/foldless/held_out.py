@@ -1,0 +1,40 @@
+"""Rows set aside while a search runs, and what a machine costs on them."""
+
+from dataclasses import replace
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+
+from foldless.labels import are_labels, classes_of
+from foldless.verbs import gram
+
+
+def set_aside(Y, share, seed):
+    """Return the rows to train on and those held out, stratified if the targets ``Y`` (n, k) are classes."""
+    classes = classes_of(Y) if are_labels(Y) else None
+    return train_test_split(np.arange(len(Y)), test_size=share, random_state=seed, stratify=classes)
+
+
+def machine_of_rows(machine, rows):
+    """Return the machine with the weights of some rows."""
+    arrays = {n: getattr(machine, n, None) for n in ("weights", "copies")}
+    return replace(machine, **{n: np.asarray(v)[rows] for n, v in arrays.items() if np.ndim(v) == 1})
+
+
+def held_out_cost(problem, theta, X, Y):
+    """Return the mean logistic loss of classes, or the mean squared error, of the machine at ``theta`` on other rows."""
+    kernel, _, solution = problem.solve(theta)
+    points, beta = problem.representation.expansion(solution.gram, solution.alpha.reshape(-1, Y.shape[1]))
+    outputs = gram(kernel, X, points) @ beta + solution.b
+    losses = np.logaddexp(0, -Y * outputs) if are_labels(Y) else (Y - outputs) ** 2
+    return float(np.mean(losses))
+
+
+def improvements(steps):
+    """Return the steps that were better than all before them."""
+    best, found = np.inf, []
+    for step in steps:
+        if step.value < best:
+            best = step.value
+            found.append(step)
+    return found

@@ -1,0 +1,49 @@
+"""Ctrl-C at the worst moments."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import pytest
+
+from foldless import KernelLogisticRegression
+from foldless.contracts import Stop
+from foldless.datasets import make_waveform
+from foldless.errors import SearchWarning
+from foldless.searches import LBFGS
+
+
+@dataclass(frozen=True)
+class Impatient(LBFGS):
+    """A descent that is interrupted before the first look of its n-th run."""
+
+    patience: int = 1
+    runs: list = field(default_factory=list)
+    name: ClassVar[str] = "impatient"
+
+    def run(self, walk, box, starts):
+        self.runs.append(len(walk.trace))
+        if len(self.runs) > self.patience:
+            raise KeyboardInterrupt
+        return super().run(walk, box, starts)
+
+
+@pytest.fixture
+def hard():
+    """Data that need more landmarks than the first stage has."""
+    X, y = make_waveform(400, random_state=0)
+    return X, y == 0
+
+
+def test_an_interrupt_between_stages_keeps_what_was_found(hard):
+    search = Impatient()
+    with pytest.warns(SearchWarning, match="interrupted"):
+        model = KernelLogisticRegression(search=search).fit(*hard)
+    assert len(search.runs) == 2  # otherwise nothing was interrupted
+    assert model.selection_.outcome.stop is Stop.INTERRUPTED
+    assert model.n_evaluations_ > 5
+    assert model.score(*hard) > 0.85
+
+
+def test_an_interrupt_before_the_first_look_is_an_interrupt(hard):
+    with pytest.raises(KeyboardInterrupt):
+        KernelLogisticRegression(search=Impatient(patience=0)).fit(*hard)
