@@ -186,10 +186,10 @@ def test_noise_has_no_low_rank_form(larger):
 
 
 def test_landmarks_multiply_while_a_look_stays_affordable():
-    assert landmark_counts(420, "auto", None) == [64]
-    assert landmark_counts(3000, "auto", None) == [64, 256, 1024]
-    assert landmark_counts(20_000, "auto", None) == [64, 256]
-    assert landmark_counts(10_000_000, "auto", None) == [64]
+    assert landmark_counts(420, "auto", None) == [100]
+    assert landmark_counts(3000, "auto", None) == [100, 300, 900]
+    assert landmark_counts(20_000, "auto", None) == [100, 300]
+    assert landmark_counts(10_000_000, "auto", None) == [100]
     assert landmark_counts(420, "nystrom", 1000) == [420]
 
 

@@ -1,7 +1,12 @@
 """Several pieces of work side by side: threads, with one BLAS thread for each."""
 
+from contextlib import nullcontext
+from functools import cache
+
 from joblib import Parallel, delayed, effective_n_jobs
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
+
+FEW = 2000  # rows up to which a second BLAS thread costs more than it gives
 
 
 def side_by_side(tasks, n_jobs=None):
@@ -27,5 +32,19 @@ def side_by_side(tasks, n_jobs=None):
     """
     if n_jobs is None and effective_n_jobs(None) == 1:
         return [task() for task in tasks]
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread():
         return Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(task)() for task in tasks)
+
+
+@cache
+def _controller():
+    return ThreadpoolController()  # it looks through all loaded libraries: once is enough
+
+
+def one_blas_thread(rows=0):
+    """Return a context in which BLAS has one thread, unless there are too many rows for that.
+
+    NumPy and SciPy bring a BLAS each, with threads of their own that wait for work by spinning. A search makes many
+    small calls to both: on two cores a second thread made it two to six times slower up to 2000 rows.
+    """
+    return _controller().limit(limits=1, user_api="blas") if rows <= FEW else nullcontext()

@@ -4,8 +4,8 @@ import time
 from dataclasses import dataclass, replace
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
+from foldless.jobs import one_blas_thread
 from foldless.representation import Dense, Nystrom, has_noise, spread_landmarks
 from foldless.selection import is_precomputed
 
@@ -85,7 +85,7 @@ def surface(selection, seconds=SECONDS):
     problem = sketch(selection.problem)
     landmarks = getattr(problem.representation, "landmarks", None)
     count = None if landmarks is None else len(landmarks)
-    with threadpool_limits(1, user_api="blas"):  # many small fits
+    with one_blas_thread():  # many small fits
         x, y = _axes(problem, selection.outcome, seconds)
         value = _grid(problem, x, y)
     return Surface(np.exp(x), np.exp(y), value, tuple(p.name for p in named), count)

@@ -33,7 +33,7 @@ from foldless.errors import (
     UnreadableSolution,
 )
 from foldless.held_out import held_out_cost, improvements, machine_of_rows, set_aside
-from foldless.jobs import side_by_side
+from foldless.jobs import one_blas_thread, side_by_side
 from foldless.machines import Untrained
 from foldless.named import named_kernel
 from foldless.objective import Problem
@@ -47,8 +47,9 @@ SMALL = 250  # rows up to which the whole matrix is the cheapest Gram
 FINISH = 1500  # rows up to which the last fit is on the whole matrix even where the search needed less
 LARGE = 2000  # rows up to which a search can afford the whole matrix
 HUGE = 5000  # rows up to which the last fit can
-FIRST, GROWTH = 64, 4  # landmarks to begin with, and how they multiply
+FIRST, GROWTH = 100, 3  # landmarks to begin with, and how they multiply
 NEGLIGIBLE = 0.03  # e / n of eq. (1) below which more landmarks change nothing that matters
+ENOUGH = 0.3  # the same before the whole matrix, whose looks cost ten times more
 MEMORY = 1.5e8  # numbers in a low-rank factor
 WORK, LAST_WORK = 5e9, 3e10  # n m^2 of one look, and of the last fit
 REGULARISATION = (1e-5, 1e7)  # of C times the mean diagonal of K
@@ -202,9 +203,10 @@ def select(
         watch=watch,
         checkpoint=checkpoint,
     )
-    best = _lowest(_try_all(plan, kernels, n_jobs), kernels)
-    advise(criterion, best.solution)
-    return retuned(best, plan) if retune else best
+    with one_blas_thread(X.shape[0]):
+        best = _lowest(_try_all(plan, kernels, n_jobs), kernels)
+        advise(criterion, best.solution)
+        return retuned(best, plan) if retune else best
 
 
 def _try_all(plan, kernels, n_jobs):
@@ -384,7 +386,7 @@ def landmark_counts(n, gram, n_components):
     """Numbers of landmarks to try in turn."""
     if n_components is not None:
         return [min(n, n_components)]
-    most = affordable(n, WORK) if n > LARGE or gram != "auto" else n / 2
+    most = affordable(n, WORK) if n > LARGE or gram != "auto" else n / 3
     counts = [FIRST]
     while counts[-1] * GROWTH <= most:
         counts.append(counts[-1] * GROWTH)
@@ -454,9 +456,11 @@ class Plan:
         """Search on each representation in turn until the approximation no longer matters, then fit."""
         deadline = self.deadline()
         scale, chapter = self.scale(kernel), self.chapter(kernel, number)
-        outcome, fine, starts = None, (), self.starts(kernel, scale)
+        outcome, fine, starts, gap = None, (), self.starts(kernel, scale), np.inf
         rng = np.random.default_rng(self.seed)
         for stage, representation in enumerate(stages(kernel, self.X, self.gram, self.n_components, rng)):
+            if gap <= ENOUGH and isinstance(representation, Dense):
+                break
             problem = Problem(kernel, self.rough, self.criterion, representation, self.Y, self.tune_machine)
             after = self.walk_on(problem, scale, starts, outcome, deadline, f"{chapter}.{stage}")
             fine = after.trace or fine

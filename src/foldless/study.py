@@ -10,14 +10,12 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from threadpoolctl import threadpool_limits
 
 from foldless.catalogue import entry_of, look_up
 from foldless.data import DataError, Table
 from foldless.shell import decide
 
 FEWEST = 4  # rows that must be left to train on
-ONE_THREAD = 1000  # rows up to which more BLAS threads do not help, and on a busy machine cost a hundredfold
 
 
 @dataclass(frozen=True)
@@ -197,8 +195,7 @@ def conduct(table, request, source, command):
     model = build(request, table.task)
     train, held = split(table, request.holdout, request.seed)
     begun = time.perf_counter()
-    with threadpool_limits(1 if len(train[1]) <= ONE_THREAD else None, user_api="blas"):
-        model.fit(*train)
+    model.fit(*train)
     seconds = time.perf_counter() - begun
     error = None if held is None else mistake(held[1], model.predict(held[0]), table.task == "classification")
     held_out = None if held is None else HeldOut(len(held[1]), error)

@@ -246,7 +246,7 @@ def test_the_false_maximum_of_the_laplace_evidence_is_reported(moons):
         ({"criterion": "nothing"}, UnknownName, "criterion must be one of"),
         ({"criterion": "evidence-ep", "bias": "free"}, UnsuitableBias, "bias='kernel'"),
         (
-            {"loss": "hinge", "criterion": "smoothed-span"},
+            {"loss": "hinge", "criterion": "gcv"},
             UnreadableSolution,
             "Criteria that read SVMSolution",
         ),
