@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import pytest
 
-from foldless import KernelLogisticRegression
+from foldless import KernelLogisticRegression, selection
 from foldless.contracts import Stop
 from foldless.datasets import make_waveform
 from foldless.errors import SearchWarning
@@ -34,7 +34,9 @@ def hard():
     return X, y == 0
 
 
-def test_an_interrupt_between_stages_keeps_what_was_found(hard):
+def test_an_interrupt_between_stages_keeps_what_was_found(hard, monkeypatch):
+    for limit in ("NEGLIGIBLE", "ENOUGH"):  # no stage is good enough
+        monkeypatch.setattr(selection, limit, -1.0)
     search = Impatient()
     with pytest.warns(SearchWarning, match="interrupted"):
         model = KernelLogisticRegression(search=search).fit(*hard)

@@ -323,6 +323,7 @@ def test_a_candidate_without_a_criterion_is_passed_over(ripley, monkeypatch):
 
 def test_a_checkpoint_resumes_over_stages(larger, tmp_path, monkeypatch):
     monkeypatch.setattr(selection, "NEGLIGIBLE", -1.0)
+    monkeypatch.setattr(selection, "ENOUGH", -1.0)
     file = tmp_path / "run.jsonl"
     whole = tune(larger)
     with pytest.warns(SearchWarning):
