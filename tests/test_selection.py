@@ -358,3 +358,16 @@ def test_candidates_share_a_checkpoint(ripley, tmp_path, n_jobs):
     again = tune(ripley, kernel=CANDIDATES, checkpoint=file)
     assert file.read_text().splitlines() == lines
     assert [t.value for t in again.trials] == pytest.approx([t.value for t in first.trials], rel=1e-6)
+
+
+def test_the_whole_matrix_is_searched_only_where_landmarks_hide_too_much(larger, monkeypatch):
+    monkeypatch.setattr(selection, "NEGLIGIBLE", -1.0)
+    monkeypatch.setattr(selection, "ENOUGH", np.inf)
+    short = tune(larger)
+    monkeypatch.setattr(selection, "ENOUGH", -1.0)
+    long = tune(larger)
+    assert [s.value for s in long.outcome.trace[: len(short.outcome.trace)]] == [
+        s.value for s in short.outcome.trace
+    ]
+    assert len(long.outcome.trace) > len(short.outcome.trace)
+    assert short.gap == long.gap == 0  # the last fit is on the whole matrix either way

@@ -49,7 +49,7 @@ class KernelLogisticRegression(ClassifierMixin, ClassifierShell):
         Draws the landmarks; ``None`` draws the same every time.
     n_jobs : int, default=None
         Candidate kernels, or the descents of one, side by side with one BLAS thread each; ``None`` works through
-        them in turn and leaves BLAS its threads.
+        them in turn.
     verbose : int, default=0
         1 shows a progress bar.
 

@@ -47,7 +47,7 @@ class KernelLSSVC(ClassifierMixin, ClassifierShell):
     random_state : int or RandomState, default=None
         Draws the landmarks; ``None`` draws the same every time.
     n_jobs : int, default=None
-        Reserved for candidate kernels searched side by side.
+        Candidate kernels, or the descents of one, side by side; ``None`` works through them in turn.
     verbose : int, default=0
         1 shows a progress bar.
 
