@@ -9,7 +9,16 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "foldless"
 
 BELOW_GRAMS = {"contracts", "errors", "linalg", "verbs", "kernels"}
-BELOW_MACHINES = BELOW_GRAMS | {"labels", "targets", "losses", "grams", "boxqp", "smoother"}
+BELOW_MACHINES = BELOW_GRAMS | {
+    "labels",
+    "targets",
+    "losses",
+    "grams",
+    "boxqp",
+    "basis",
+    "smoother",
+    "linear",
+}
 BELOW_CRITERIA = BELOW_MACHINES | {"machines", "inference", "criterion", "folds"}
 WALKING = {"jobs", "starts", "lattice", "simplex"}
 BELOW_SELECTION = (
@@ -37,7 +46,9 @@ MAY_IMPORT = {
     "criterion": {"contracts", "errors"},
     "targets": set(),
     "losses": {"errors", "targets"},
-    "smoother": {"contracts", "errors", "linalg"},
+    "basis": {"contracts"},
+    "smoother": {"contracts", "linalg", "basis"},
+    "linear": {"contracts", "errors", "linalg", "basis"},
     "folds": set(),
     "kernels": BELOW_GRAMS - {"kernels"},
     "named": BELOW_GRAMS,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 from scipy.sparse.linalg import LinearOperator
 
 from foldless.errors import NotPositiveDefinite
@@ -34,6 +34,11 @@ def mirror(L):
     A = np.tril(L)
     A += np.tril(L, -1).T
     return A
+
+
+def self_product(B):
+    """Return ``B B'`` by half the multiplications."""
+    return mirror(blas.dsyrk(1.0, B.T, trans=1, lower=1))
 
 
 def check_symmetric(K, tolerance=1e-8):

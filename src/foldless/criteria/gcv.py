@@ -6,12 +6,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from foldless.basis import EPS
 from foldless.contracts import LazyReading, PathReading, Reading
 from foldless.criterion import Criterion
 from foldless.errors import Undefined
 from foldless.linalg import add_symmetric
+from foldless.linear import Sensitivity
 from foldless.machines import LinearSolution, LSSVMSolution
-from foldless.smoother import EPS, Sensitivity
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from foldless.basis import EPS
 from foldless.contracts import LazyReading, PathReading, Reading
 from foldless.criterion import Criterion
 from foldless.errors import Undefined
@@ -14,8 +15,8 @@ from foldless.folds import assign
 from foldless.inference import Bend, differentiate
 from foldless.labels import are_labels, error_fraction
 from foldless.linalg import cholesky, solve_lower, symmetric
+from foldless.linear import Sensitivity
 from foldless.machines import LinearSolution, LSSVMSolution, SmoothSolution
-from foldless.smoother import EPS, Sensitivity
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from foldless.inference import (
 )
 from foldless.labels import are_labels, error_fraction
 from foldless.linalg import add_symmetric
+from foldless.linear import Sensitivity
 from foldless.machines import (
     LinearSolution,
     LSSVMSolution,
@@ -36,7 +37,6 @@ from foldless.machines import (
     SupportSolutions,
     SVMSolution,
 )
-from foldless.smoother import Sensitivity
 
 
 @dataclass(frozen=True)

@@ -27,13 +27,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from foldless.basis import scale
 from foldless.contracts import Matrix, PathReading, Reading, Vector
 from foldless.criterion import Criterion
 from foldless.errors import UnknownName
 from foldless.inference import noise, norm
 from foldless.linalg import symmetric_operator
+from foldless.linear import Sensitivity
 from foldless.machines import LinearSolution
-from foldless.smoother import DenseSmoother, Sensitivity, scale
+from foldless.smoother import DenseSmoother
 
 NORMS = ("gamma", "paper", "e", "fixed")
 

@@ -30,9 +30,10 @@ References
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from foldless.basis import EPS, same_array
 from foldless.errors import Undefined, UnknownName
+from foldless.linear import Sensitivity
 from foldless.machines import Ridge, RidgeSolution
-from foldless.smoother import EPS, Sensitivity, same_array
 
 PER_MODEL = "per-model"
 DECADES = (-13.0, 3.0)  # ridge parameters tried, relative to the largest eigenvalue, in powers of ten

@@ -8,9 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
+from foldless.basis import EPS, Basis, kernel_basis, scale
 from foldless.contracts import Matrix, Vector
 from foldless.errors import NotPositiveDefinite
-from foldless.smoother import EPS, Basis, Sensitivity, kernel_basis, scale
+from foldless.linear import Sensitivity
 
 STABILISER = 1e-2  # gamma, relative to the largest eigenvalue
 

@@ -1,5 +1,6 @@
 """Machines: a Gram and targets in, a solution out."""
 
+from foldless.linear import LinearSolution
 from foldless.machines.lssvm import LSSVM, LSSVMSolution
 from foldless.machines.ridge import Ridge, RidgeSolution
 from foldless.machines.smooth import SmoothMachine, SmoothSolution, SmoothSolutions
@@ -14,7 +15,6 @@ from foldless.machines.svm import (
     path,
 )
 from foldless.machines.untrained import Untrained, UntrainedSolution
-from foldless.smoother import LinearSolution
 
 __all__ = [
     "Forward",

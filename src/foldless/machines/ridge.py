@@ -3,7 +3,7 @@ r"""Kernel ridge regression and its relatives with another penalty.
 .. math:: \min_{\alpha, b}\; \sum_i v_i \bigl(y_i - (K\alpha)_i - b\bigr)^2 + \lambda\, \alpha' T \alpha,  \tag{1}
 
 with T = K (the squared norm of the function), T = I, or any positive semi-definite matrix; the intercept b is free, or
-absent. In the whitened coordinates of :mod:`foldless.smoother` every one of them is
+absent. In the whitened coordinates of :mod:`foldless.basis` every one of them is
 :math:`H = \text{free} + S (S + \lambda I)^{-1}` with, on the complement of the free directions,
 
 .. math:: S = D K D \;\;(T = K), \qquad S = Z Z', \quad Z = D K L^{-T} \;\;(T = L L').  \tag{2}
@@ -29,20 +29,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from foldless.basis import EPS, Basis, column_space, intercept, kernel_basis, scale
 from foldless.contracts import Vector
 from foldless.errors import NotPositiveDefinite, Undefined
-from foldless.smoother import (
-    EPS,
-    Basis,
-    DenseSmoother,
-    LinearSolution,
-    Sensitivity,
-    SpectralSmoother,
-    column_space,
-    intercept,
-    kernel_basis,
-    scale,
-)
+from foldless.linear import LinearSolution, Sensitivity
+from foldless.smoother import DenseSmoother, SpectralSmoother
 
 VISITS = 2  # solves on one Gram before the eigendecomposition pays: it costs about ten factorisations
 NEGATIVE = 1e-8  # eigenvalues of T below minus this, relative to the largest, are no rounding
@@ -211,7 +202,7 @@ def _halves(T, n):
 
 @dataclass(frozen=True, eq=False)
 class RidgeSolution(LinearSolution):
-    """A ridge fit; see :class:`foldless.smoother.LinearSolution`."""
+    """A ridge fit; see :class:`foldless.linear.LinearSolution`."""
 
     @property
     def lam(self):

@@ -14,9 +14,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from foldless.basis import EPS, Basis, column_space, intercept, scale
 from foldless.contracts import Vector
 from foldless.errors import Undefined
-from foldless.smoother import EPS, Basis, LinearSolution, SpectralSmoother, column_space, intercept, scale
+from foldless.linear import LinearSolution
+from foldless.smoother import SpectralSmoother
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +106,7 @@ class Subset:
 
 @dataclass(frozen=True, eq=False)
 class SubsetSolution(LinearSolution):
-    """A subset fit; see :class:`foldless.smoother.LinearSolution`."""
+    """A subset fit; see :class:`foldless.linear.LinearSolution`."""
 
 
 @dataclass(frozen=True)

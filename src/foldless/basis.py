@@ -1,0 +1,134 @@
+r"""The eigenpairs that all ridge parameters of one Gram share, beside the directions fitted without penalty.
+
+With :math:`D = \operatorname{diag}(\sqrt v)` for sample weights v everything lives in *whitened* coordinates,
+:math:`y \to D y`. An orthonormal basis ``free`` (n, p) holds what is not penalised (an intercept:
+:math:`\sqrt v / \|\sqrt v\|`); on its complement :math:`S = Q \operatorname{diag}(s)\, Q'`, and N is the projector on
+what neither ``free`` nor ``Q`` spans.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from foldless.contracts import Matrix, Vector
+
+EPS = np.finfo(float).eps
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """Whitened targets and their coordinates in a basis."""
+
+    Y: Matrix
+    c: Matrix  # Q'Y
+    rest: Matrix | None  # N Y; None when N = 0
+    rest2: Vector  # squared norms of its columns
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """Eigenpairs of S beside the free directions: all ridge parameters of one Gram share it.
+
+    ``lift`` (n, q) and ``lift_free`` (n, p) turn coordinates into coefficients for a fixed penalty,
+    ``X M = lift @ (Q'M / (s + lam)) + lift_free @ (free'M)``; they are None for the penalty K.
+    """
+
+    Q: Matrix
+    s: Vector
+    free: Matrix
+    complete: bool
+    root: Vector | None = None  # sqrt(v)
+    lift: Matrix | None = None
+    lift_free: Matrix | None = None
+    memo: dict = field(default_factory=dict)
+
+    @property
+    def n(self):
+        """Number of rows."""
+        return len(self.Q)
+
+    @property
+    def null(self):
+        """Dimension of what neither ``free`` nor ``Q`` spans."""
+        return 0 if self.complete else self.n - self.free.shape[1] - len(self.s)
+
+    @cached_property
+    def Q2(self):
+        """Squares of ``Q``."""
+        return self.Q**2
+
+    @cached_property
+    def null_diag(self):
+        """Diagonal of ``N``."""
+        if self.complete:
+            return np.zeros(self.n)
+        return np.maximum(1 - (self.free**2).sum(1) - self.Q2.sum(1), 0)
+
+    def outside(self, M):
+        """Return ``N M``."""
+        if self.complete:
+            return np.zeros_like(M)
+        M = M - self.free @ (self.free.T @ M)
+        return M - self.Q @ (self.Q.T @ M)
+
+    def whiten(self, M):
+        """Return ``D M``."""
+        return M if self.root is None else scale(self.root, M)
+
+    def targets(self, Y):
+        """Return the targets in this basis, remembered for the next ridge parameter."""
+        known = self.memo.get("targets", (None, None))
+        if not same_array(known[0], Y):
+            known = (Y, self._targets(self.whiten(Y)))
+            self.memo["targets"] = known
+        return known[1]
+
+    def _targets(self, Y):
+        rest = None if self.complete else self.outside(Y)
+        rest2 = np.zeros(Y.shape[1]) if rest is None else (rest**2).sum(0)
+        return Targets(Y, self.Q.T @ Y, rest, rest2)
+
+
+def same_array(A, B):
+    """Tell whether two arrays are views of the same numbers; A must be alive, None is none."""
+    return A is B or (A is not None and A.__array_interface__ == B.__array_interface__)
+
+
+def scale(v, M):
+    """Return ``diag(v) M`` for a vector or a matrix M."""
+    return v * M if M.ndim == 1 else v[:, None] * M
+
+
+def intercept(n, bias, weights):
+    """Return the free direction of an intercept, (n, 1), or none, (n, 0)."""
+    if not bias:
+        return np.zeros((n, 0))
+    root = np.ones(n) if weights is None else np.sqrt(weights)
+    return (root / np.linalg.norm(root))[:, None]
+
+
+def kernel_basis(gram, bias, weights):
+    """Return the basis of K itself, whitened and beside the intercept; computed once per Gram.
+
+    It is the basis of the penalty K, and what function norms are measured in for every other machine.
+    """
+    key = ("kernel basis", bias, id(weights))
+    if key not in gram.memo:
+        free = intercept(gram.n, bias, weights)
+        root = None if weights is None else np.sqrt(weights)
+        v = np.ones(gram.n) if weights is None else weights
+        if weights is None and not bias:
+            Q, s = gram.spectrum()
+        else:
+            pairs = gram.weighted_spectrum(v, bias)
+            Q, s = pairs.Q, pairs.nu
+        gram.memo[key] = (Basis(Q, s, free, Q.shape[1] + free.shape[1] >= gram.n, root), weights)
+    return gram.memo[key][0]
+
+
+def column_space(C):
+    """Return an orthonormal basis U of the range of C, redundant columns recognised, and ``C^+ U``."""
+    U, d, Vt = np.linalg.svd(C, full_matrices=False)
+    rank = int(np.sum(d > max(C.shape) * EPS * d[0])) if len(d) else 0
+    return U[:, :rank], Vt[:rank].T / d[:rank]

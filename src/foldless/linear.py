@@ -1,0 +1,279 @@
+r"""Fits that are linear in their targets: residuals, leave-one-out, and the way back to the Gram.
+
+A criterion is a function :math:`\Phi(H)` of the smoother; with :math:`M = d\Phi/dH` symmetric (a :class:`Sensitivity`) its
+adjoint is
+
+.. math:: G = \lambda^{-1} D R M R D \quad (\text{penalty } K), \qquad
+          G = X M R D + (X M R D)' \quad (\text{a fixed penalty}),  \tag{1}
+
+where :math:`\alpha = X D y`, in the whitened coordinates of :mod:`foldless.basis`; along the ridge parameter
+:math:`dH/d\ln\lambda = -H R`.
+
+References
+----------
+.. [1] Sugiyama and Müller, *The subspace information criterion for infinite dimensional hypothesis spaces*,
+   JMLR 3 (2002), (5)-(8).
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from foldless.basis import EPS, Targets, kernel_basis, scale
+from foldless.contracts import Gram, Matrix, Vector
+from foldless.errors import Undefined
+from foldless.linalg import self_product, symmetric_operator
+
+
+@dataclass(frozen=True, eq=False)
+class Sensitivity:
+    r""":math:`M = \operatorname{diag}(d) + \beta I + \kappa R^{+} + P Q' + Q P'`, symmetric, the derivative in H."""
+
+    diag: Vector | None = None
+    identity: float = 0.0
+    inverse: float = 0.0
+    P: Matrix | None = None
+    Q: Matrix | None = None
+
+    def __add__(self, other):
+        """Return the sum; a sum of criteria has the sum of their sensitivities."""
+        diag = [d for d in (self.diag, other.diag) if d is not None]
+        P = [p for p in (self.P, other.P) if p is not None]
+        Q = [q for q in (self.Q, other.Q) if q is not None]
+        return Sensitivity(
+            sum(diag) if diag else None,
+            self.identity + other.identity,
+            self.inverse + other.inverse,
+            np.hstack(P) if P else None,
+            np.hstack(Q) if Q else None,
+        )
+
+    def __rmul__(self, factor):
+        """Return a multiple."""
+        return Sensitivity(
+            None if self.diag is None else factor * self.diag,
+            factor * self.identity,
+            factor * self.inverse,
+            None if self.P is None else factor * self.P,
+            self.Q,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class LinearSolution:
+    """A fit that is linear in its targets: what ridge and subset regression return.
+
+    Attributes
+    ----------
+    Y : array of shape (n, k)
+        Targets as they came.
+    smoother : SpectralSmoother or DenseSmoother
+    targets : Targets
+        Whitened.
+    """
+
+    gram: Gram
+    machine: Any
+    Y: Matrix
+    smoother: Any
+    targets: Targets
+
+    start = None  # nothing is iterated
+
+    @property
+    def n(self):
+        """Number of rows."""
+        return len(self.Y)
+
+    @property
+    def mass(self):
+        """Sum of the sample weights."""
+        return float(self.n if self.machine.weights is None else np.sum(self.machine.weights))
+
+    @cached_property
+    def alpha(self):
+        """Coefficients (n, k): ``f = K alpha + b``."""
+        return self.smoother.coefficients(self.targets)
+
+    @cached_property
+    def b(self):
+        """Intercepts, (k,)."""
+        if not self.machine.bias:
+            return np.zeros(self.Y.shape[1])
+        return np.average(self.Y - self.gram.matmul(self.alpha), axis=0, weights=self.machine.weights)
+
+    @cached_property
+    def rho(self):
+        """Whitened residuals R y, (n, k)."""
+        return self.smoother.residual(self.targets)
+
+    @cached_property
+    def repeats(self):
+        """Rows that are copies of others: whitening leaves them out, counting does not."""
+        return 0.0 if self.machine.copies is None else float(np.sum(self.machine.copies)) - self.n
+
+    @property
+    def size(self):
+        """Number of rows, copies included."""
+        return self.n + self.repeats
+
+    @cached_property
+    def share(self):
+        """The part of a point that is one row: 1, or one over the number of its copies."""
+        return np.ones(self.n) if self.machine.copies is None else 1 / np.maximum(self.machine.copies, 1)
+
+    @cached_property
+    def freedom(self):
+        """Tr R = n - df, copies included."""
+        return self.smoother.trace() + self.repeats
+
+    @cached_property
+    def freedom2(self):
+        """Tr R^2, copies included."""
+        return self.smoother.trace2() + self.repeats
+
+    @property
+    def penalised(self):
+        """Number of directions under the penalty, copies included."""
+        return self.smoother.penalised + self.repeats
+
+    @property
+    def df(self):
+        """Degrees of freedom tr H, free directions included."""
+        return self.size - self.freedom
+
+    @cached_property
+    def rss(self):
+        """Weighted residual sums of squares, (k,)."""
+        return self.smoother.rss(self.targets)
+
+    @cached_property
+    def rss_slope(self):
+        """Their derivatives in ln lam."""
+        return self.smoother.rss_slope(self.targets)
+
+    @cached_property
+    def keep(self):
+        """Diagonal of R, or what one copy leaves to the others where a point stands for several equal rows.
+
+        Raises
+        ------
+        Undefined
+            Where a leverage is 1: without that point its value is not determined.
+        """
+        keep = self.share * self.smoother.diag() + (1 - self.share)
+        lowest = int(np.argmin(keep))
+        if keep[lowest] <= self.n * EPS:
+            raise Undefined(
+                f"leave-one-out is undefined: point {lowest} has leverage 1 "
+                f"(1 - leverage = {keep[lowest]:.1e}). Raise alpha or use fewer basis functions."
+            )
+        return keep
+
+    @cached_property
+    def left(self):
+        """Whitened leave-one-out residuals ``rho_i / R_ii``, (n, k)."""
+        return scale(1 / self.keep, self.rho)
+
+    def press(self):
+        """Return the weighted mean squared leave-one-out residual, averaged over outputs."""
+        return float((self.left**2).sum()) / (self.mass * self.Y.shape[1])
+
+    def along(self, slope):
+        """Return d/d theta of the machine from d/d ln lam; empty when there is no ridge parameter."""
+        return np.full(len(self.machine.theta), float(slope))
+
+    def slope(self, M):
+        r"""Return :math:`-\operatorname{tr}(M H R)` for a sensitivity: the derivative in ln lam, any criterion."""
+        s = self.smoother
+        value = -M.identity * s.trace_slope() - M.inverse * (self.penalised - self.freedom)
+        if M.diag is not None:
+            value -= M.diag @ s.diag_slope()
+        if M.P is not None:
+            value -= 2 * np.vdot(M.P, s.turn(M.Q))
+        return value
+
+    def adjoint(self, M):
+        """Return dvalue/dK for a sensitivity, eq. (1): an array on a dense Gram, else an operator."""
+        if self.gram.dense:
+            return self._moving(M) if self.machine.moving else self._fixed(M)
+        apply = self._moving_apply(M) if self.machine.moving else self._fixed_apply(M)
+        return symmetric_operator(self.n, apply)
+
+    def metric(self):
+        """Return the basis of K itself, whitened and beside the intercept."""
+        return kernel_basis(self.gram, self.machine.bias, self.machine.weights)
+
+    @property
+    def _root(self):
+        return None if self.machine.weights is None else np.sqrt(self.machine.weights)
+
+    def _moving(self, M):
+        s = self.smoother
+        G = s.combine(M.identity, M.inverse)
+        if M.diag is not None:
+            G += _congruence(s.R, M.diag)
+        if M.P is not None:
+            G += twice_symmetric(s.apply(M.P), s.apply(M.Q))
+        if self._root is not None:
+            G *= np.multiply.outer(self._root, self._root)
+        G /= s.lam
+        return G
+
+    def _fixed(self, M):
+        s, b = self.smoother, self.smoother.basis
+        X = s.lifted(np.eye(self.n))
+        XMR = M.identity * (X @ s.R) + M.inverse * (b.lift / (b.s + s.lam)) @ b.Q.T
+        if M.diag is not None:
+            XMR += (X * M.diag) @ s.R
+        if M.P is not None:
+            XMR += (X @ M.P) @ s.apply(M.Q).T + (X @ M.Q) @ s.apply(M.P).T
+        if self._root is not None:
+            XMR *= self._root
+        return XMR + XMR.T
+
+    def _times(self, M, V):
+        """Return M V for a sensitivity, the inverse apart."""
+        out = M.identity * V
+        if M.diag is not None:
+            out = out + scale(M.diag, V)
+        if M.P is not None:
+            out = out + M.P @ (M.Q.T @ V) + M.Q @ (M.P.T @ V)
+        return out
+
+    def _whiten(self, V):
+        return V if self._root is None else scale(self._root, V)
+
+    def _moving_apply(self, M):
+        s = self.smoother
+
+        def apply(V):
+            RV = s.apply(self._whiten(V))
+            return self._whiten(s.apply(self._times(M, RV)) + M.inverse * RV) / s.lam
+
+        return apply
+
+    def _fixed_apply(self, M):
+        s, b = self.smoother, self.smoother.basis
+
+        def apply(V):
+            RV, XV = s.apply(self._whiten(V)), s.lowered(V)
+            pen = 1 / (b.s + s.lam)
+            left = s.lifted(self._times(M, RV)) + M.inverse * (b.lift @ scale(pen, b.Q.T @ self._whiten(V)))
+            right = s.apply(self._times(M, XV)) + M.inverse * (b.Q @ scale(pen, b.lift.T @ V))
+            return left + self._whiten(right)
+
+        return apply
+
+
+def twice_symmetric(P, Q):
+    """Return ``P Q' + Q P'``."""
+    T = P @ Q.T
+    return T + T.T
+
+
+def _congruence(R, d):
+    """Return ``R diag(d) R``; a non-negative d costs half."""
+    return self_product(R * np.sqrt(d)) if np.all(d >= 0) else (R * d) @ R
