@@ -28,7 +28,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from foldless.basis import scale
-from foldless.contracts import Matrix, PathReading, Reading, Vector
+from foldless.contracts import PathReading, Reading, Vector
 from foldless.criterion import Criterion
 from foldless.errors import UnknownName
 from foldless.inference import noise, norm
@@ -212,7 +212,7 @@ def _commuting(solution, W, s2, part):
 def _general(solution, W, s2, part):
     """Equations (1) and (3) for any W: O(n^2) per ridge parameter after one product with the basis."""
     s, t = solution.smoother, solution.targets
-    sight = _sight(s.basis, W)
+    sight = norm.sight(s.basis, W)
     h, turn = np.r_[np.ones(sight.p), s.h], np.r_[np.zeros(sight.p), s.g * s.h]
     Wrho = W.apply(solution.rho)
     by_s2 = 2 * h @ sight.diag - (0.0 if part else W.trace)
@@ -227,41 +227,6 @@ def _general(solution, W, s2, part):
     path = _Spread.of(s2, ((My - Wy) ** 2).sum(0), square + sight.norm2 - 2 * sight.square(g))
     by_s2, reach = np.full_like(s2, by_s2), float(sight.reach @ h)
     return _Terms(W, part, quadratic + s2 * by_s2, slope, path if part else whole, path, by_s2, reach)
-
-
-@dataclass(frozen=True, eq=False)
-class _Sight:
-    """A norm seen from a basis: all that traces of W with functions of R need."""
-
-    p: int  # free directions
-    diag: Vector  # q'Wq
-    S2: Matrix  # squares of Q'WQ
-    reach: Vector  # |Wq|^2
-    norm2: float  # tr W^2
-
-    def square(self, f):
-        """Return ``tr (W F)^2`` for F = Q diag(f) Q' + N."""
-        beyond = self.reach - self.S2.sum(1)
-        rest = self.norm2 - 2 * self.reach.sum() + self.S2.sum()
-        return f @ self.S2 @ f + 2 * f @ beyond + rest
-
-
-def _sight(basis, W):
-    key = (W.outside, W.omega.tobytes()) if W.moves else id(W)
-    known = basis.memo.get("sight", (None, None, None))
-    if known[0] != key:
-        basis.memo["sight"] = known = (key, _look(basis, W), W)
-    return known[1]
-
-
-def _look(basis, W):
-    Q = np.column_stack([basis.free, basis.Q])
-    WQ = W.apply(Q)
-    S = Q.T @ WQ
-    complete = Q.shape[1] >= basis.n  # then nothing lies beyond it but repeated rows
-    reach = (S**2).sum(1) if complete else (WQ**2).sum(0)
-    norm2 = reach.sum() + W.beyond if complete else W.square
-    return _Sight(basis.free.shape[1], np.diag(S).copy(), S**2, reach, float(norm2))
 
 
 def _remembered(solution, reference):

@@ -123,3 +123,39 @@ def _of_gram(gram, root):
     root = np.broadcast_to(root, gram.n)
     B = scale(1 / root, norm.basis.Q)
     return FixedNorm(norm.outside / root**2, B, norm.omega - norm.outside)
+
+
+@dataclass(frozen=True, eq=False)
+class Sight:
+    """A norm seen from a basis: all that traces of W with functions of R need."""
+
+    p: int  # free directions
+    diag: Vector  # q'Wq
+    S2: Matrix  # squares of Q'WQ
+    reach: Vector  # |Wq|^2
+    norm2: float  # tr W^2
+
+    def square(self, f):
+        """Return ``tr (W F)^2`` for F = Q diag(f) Q' + N."""
+        beyond = self.reach - self.S2.sum(1)
+        rest = self.norm2 - 2 * self.reach.sum() + self.S2.sum()
+        return f @ self.S2 @ f + 2 * f @ beyond + rest
+
+
+def sight(basis, W):
+    """Return W seen from a basis, which remembers the latest."""
+    key = (W.outside, W.omega.tobytes()) if W.moves else id(W)
+    known = basis.memo.get("sight", (None, None, None))
+    if known[0] != key:
+        basis.memo["sight"] = known = (key, _look(basis, W), W)
+    return known[1]
+
+
+def _look(basis, W):
+    Q = np.column_stack([basis.free, basis.Q])
+    WQ = W.apply(Q)
+    S = Q.T @ WQ
+    complete = Q.shape[1] >= basis.n  # then nothing lies beyond it but repeated rows
+    reach = (S**2).sum(1) if complete else (WQ**2).sum(0)
+    norm2 = reach.sum() + W.beyond if complete else W.square
+    return Sight(basis.free.shape[1], np.diag(S).copy(), S**2, reach, float(norm2))
