@@ -46,7 +46,7 @@ MAY_IMPORT = {
     "criterion": {"contracts", "errors"},
     "targets": set(),
     "losses": {"errors", "targets"},
-    "basis": {"contracts"},
+    "basis": BELOW_GRAMS | {"grams"},
     "smoother": {"contracts", "linalg", "basis"},
     "linear": {"contracts", "errors", "linalg", "basis"},
     "folds": set(),

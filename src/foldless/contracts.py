@@ -248,14 +248,15 @@ class LazyReading:
 
 
 class PathReading:
-    """A reading whose slope is cheap and whose adjoint is not: along a path of ridge parameters nobody asks for it.
+    """A reading whose slope is much cheaper than its adjoint: each is computed when it is asked for.
 
     Parameters
     ----------
     value : float
     derive : callable or None
         Returns the adjoint; None says that there is none.
-    slope : array
+    incline : callable
+        Returns the slope.
     parts : mapping
     """
 
@@ -263,10 +264,15 @@ class PathReading:
         self,
         value: float,
         derive: Callable[[], Any] | None,
-        slope: Vector,
+        incline: Callable[[], Vector],
         parts: Mapping[str, float] | None = None,
     ):
-        self.value, self._derive, self.slope, self.parts = value, derive, slope, parts or {}
+        self.value, self._derive, self._incline, self.parts = value, derive, incline, parts or {}
+
+    @cached_property
+    def slope(self) -> Vector:
+        """Derivative in the machine's theta."""
+        return self._incline()
 
     @cached_property
     def adjoint(self) -> Any:

@@ -5,10 +5,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import blas, lapack
+from scipy.linalg import blas, lapack, qr
 from scipy.sparse.linalg import LinearOperator
 
 from foldless.errors import NotPositiveDefinite
+
+ROUNDING = (
+    50 * np.finfo(float).eps
+)  # of the largest diagonal entry: what the entries of a matrix are known to
+HIDDEN = 1e-10  # of the norm: what a positive semi-definite remainder with such a diagonal cannot reach
 
 
 def symmetric(A):
@@ -101,6 +106,53 @@ def pivoted_cholesky(A, tolerance=None):
         tolerance = n * np.finfo(float).eps * max(np.max(np.diag(A)), np.finfo(float).tiny)
     c, piv, rank, _ = lapack.dpstrf(A, tol=tolerance, lower=1)
     return np.tril(c[:rank, :rank]), piv[:rank] - 1
+
+
+def thin_root(A, most):
+    r"""Return ``F`` (n, r) with ``A = F F'`` to rounding, or None if that takes more than ``most`` columns.
+
+    A Cholesky factorisation with pivots, ended when no diagonal entry of the remainder exceeds ``ROUNDING`` times the
+    largest of A: F then errs by no more than an eigendecomposition of A does.
+
+    Parameters
+    ----------
+    A : array of shape (n, n)
+        Positive semi-definite; None is returned for a matrix that is not, or not finite.
+    most : int
+        A look at ``most + 1`` rows tells first whether it is worth trying, at the price of :math:`(most / n)^3`.
+    """
+    tolerance = ROUNDING * np.max(np.diag(A))
+    if not tolerance > 0 or _pivots(A[np.ix_(*2 * [_spread(len(A), most + 1)])], tolerance)[2] > most:
+        return None
+    c, order, rank = _pivots(A, tolerance)
+    if rank > most:
+        return None
+    F = np.empty((len(A), rank), order="F")
+    F[order] = np.tril(c[:, :rank])
+    z = np.random.default_rng(0).choice(
+        [-1.0, 1.0], size=len(A)
+    )  # sees |A - F F'|: small pivots alone do not show
+    return F if np.linalg.norm(A @ z - F @ (F.T @ z)) <= HIDDEN * np.linalg.norm(A) else None
+
+
+def _pivots(A, tolerance):
+    c, order, rank, _ = lapack.dpstrf(A.T, tol=tolerance, lower=1)
+    return c, order - 1, rank
+
+
+def _spread(n, m):
+    return np.linspace(0, n - 1, m).astype(int)
+
+
+def square_eigenpairs(F):
+    r"""Return ``Q`` (n, r) with orthonormal columns and ``mu`` decreasing, :math:`F F' = Q \operatorname{diag}(\mu) Q'`.
+
+    Through :math:`F = Q_1 T` and the eigenvectors of :math:`T T'`: about a third of the price of a singular value
+    decomposition. Q is orthonormal whatever the rank; nothing is divided by a small number.
+    """
+    Q, T = qr(F, mode="economic", check_finite=False)
+    mu, V = np.linalg.eigh(T @ T.T)
+    return Q @ np.ascontiguousarray(V[:, ::-1]), np.maximum(mu[::-1], 0)
 
 
 def centre(K):

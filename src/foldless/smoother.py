@@ -147,6 +147,32 @@ class SpectralSmoother:
 
 
 @dataclass(frozen=True, eq=False)
+class SmootherOnPath(SpectralSmoother):
+    """One of several ridge parameters whose diagonals and residuals were computed together."""
+
+    kept: Vector
+    rho: Matrix
+
+    def diag(self):
+        """Return the diagonal of R."""
+        return self.kept
+
+    def residual(self, t):
+        """Return R y for the targets of the path."""
+        return self.rho
+
+
+def along_path(basis, t, lams):
+    """Return a smoother for each ridge parameter: one product with the squares of Q, and one with Q, serve them all."""
+    column = np.asarray(lams, dtype=float)[:, None]
+    G = column / (basis.s + column)  # (L, r)
+    kept = G @ basis.Q2.T + basis.null_diag
+    rho = np.einsum("lr,rk->lkr", G, t.c) @ basis.Q.T
+    rho = rho.transpose(0, 2, 1) if t.rest is None else rho.transpose(0, 2, 1) + t.rest
+    return [SmootherOnPath(basis, lam, d, r) for lam, d, r in zip(lams, kept, rho, strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
 class DenseSmoother:
     """R as an array, from one Cholesky factorisation: the cheaper route when one ridge parameter is asked for."""
 

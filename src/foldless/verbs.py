@@ -13,6 +13,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 NEAR = 1e-8  # squared distances below this fraction of the squared norms are recomputed without cancellation
 CHUNK = 200_000  # pairs recomputed at a time
+STRIP = 64  # rows whose distances are computed together: they stay in the processor's cache
 
 
 def _double(X):
@@ -97,18 +98,26 @@ class Pairs:
 
 
 def _squared_distances(X, Y, symmetric):
-    product = X @ Y.T
-    D = product.toarray() if sp.issparse(product) else product
     x = _row_norms(X)
     y = x if symmetric else _row_norms(Y)
-    scale = x[:, None] + y[None, :]
-    D *= -2
+    D = np.empty((X.shape[0], Y.shape[0]))
+    for i in range(0, len(D), STRIP):
+        rows = slice(i, i + STRIP)
+        _fill_distances(D[rows], X[rows], Y, np.add.outer(x[rows], y))
+    return D
+
+
+def _fill_distances(D, X, Y, scale):
+    """Put squared distances into ``D``; ``scale`` are the sums of the squared norms, and is used up."""
+    product = X @ Y.T
+    np.multiply(product.toarray() if sp.issparse(product) else product, -2, out=D)
     D += scale
-    rows, cols = np.nonzero(NEAR * scale > D)
+    scale *= NEAR
+    rows, cols = np.nonzero(scale > D)
     for i in range(0, len(rows), CHUNK):
         r, c = rows[i : i + CHUNK], cols[i : i + CHUNK]
         D[r, c] = _row_norms(X[r] - Y[c])
-    return np.maximum(D, 0, out=D)
+    np.maximum(D, 0, out=D)
 
 
 def _row_norms(X):

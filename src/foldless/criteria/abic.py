@@ -83,4 +83,6 @@ class ABIC(Criterion):
             "df": solution.df,
             "tuned": float(self.tuned),
         }
-        return PathReading(value + 2 * self.tuned, lambda: solution.adjoint(M), solution.along(slope), parts)
+        return PathReading(
+            value + 2 * self.tuned, lambda: solution.adjoint(M), lambda: solution.along(slope), parts
+        )

@@ -121,7 +121,9 @@ class Evidence(Criterion):
     def _(self, solution: RidgeSolution) -> Reading:
         value, slope, M = solution.deviance()
         parts = {"sigma2": float(solution.variances().mean()), "df": solution.df}
-        return PathReading(value / 2, lambda: solution.adjoint(0.5 * M), solution.along(slope / 2), parts)
+        return PathReading(
+            value / 2, lambda: solution.adjoint(0.5 * M), lambda: solution.along(slope / 2), parts
+        )
 
     @read.register
     def _(self, solution: SVMSolution) -> Reading:

@@ -61,13 +61,14 @@ class GCV(Criterion):
         if t <= n * EPS:
             raise Undefined("gcv is undefined (0/0): the fit has as many degrees of freedom as points.")
         value = n * rss / t**2
-        slope = n * (solution.rss_slope.mean() / t**2 - 2 * rss * solution.smoother.trace_slope() / t**3)
+
+        def slope():
+            fit, freedom = solution.rss_slope.mean(), solution.smoother.trace_slope()
+            return solution.along(n * (fit / t**2 - 2 * rss * freedom / t**3))
 
         def adjoint():
             rho, Y = solution.rho, solution.targets.Y
             M = Sensitivity(identity=2 * n * rss / t**3, P=-n / (t**2 * Y.shape[1]) * rho, Q=Y)  # eq. (3)
             return solution.adjoint(M)
 
-        return PathReading(
-            float(value), adjoint, solution.along(slope), {"df": solution.df, "rss": float(rss)}
-        )
+        return PathReading(float(value), adjoint, slope, {"df": solution.df, "rss": float(rss)})

@@ -109,8 +109,8 @@ class KFold(Criterion):
         Z, W = _left_out(solution, blocks)
         size = solution.mass * Z.shape[1]
         M = _sensitivity(solution.targets.Y, Z, W, blocks, size)
-        slope = solution.along(solution.slope(M))
-        return PathReading(float((Z**2).sum()) / size, lambda: solution.adjoint(M), slope)
+        value = float((Z**2).sum()) / size
+        return PathReading(value, lambda: solution.adjoint(M), lambda: solution.along(solution.slope(M)))
 
 
 @dataclass(frozen=True, eq=False)

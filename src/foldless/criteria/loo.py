@@ -148,11 +148,11 @@ class LOO(Criterion):
     def _(self, solution: LinearSolution) -> Reading:
         keep, r, size = solution.keep, solution.left, solution.mass * solution.Y.shape[1]
         value = solution.press()
-        nu, d = (
-            solution.smoother.residual_slope(solution.targets),
-            solution.share * solution.smoother.diag_slope(),
-        )
-        slope = 2 * float(((r * nu).sum(1) / keep - (r**2).sum(1) * d / keep).sum()) / size
+
+        def slope():
+            nu = solution.smoother.residual_slope(solution.targets)
+            d = solution.share * solution.smoother.diag_slope()
+            return solution.along(2 * (((r * nu).sum(1) - (r**2).sum(1) * d) / keep).sum() / size)
 
         def adjoint():
             diag = 2 * solution.share * (r**2).sum(1) / keep / size
@@ -160,7 +160,7 @@ class LOO(Criterion):
                 Sensitivity(diag, P=-r / keep[:, None] / size, Q=solution.targets.Y)
             )  # eq. (7)
 
-        return PathReading(value, adjoint, solution.along(slope), {"loo_mean": value, "df": solution.df})
+        return PathReading(value, adjoint, slope, {"loo_mean": value, "df": solution.df})
 
     @read.register
     def _(self, solution: SVMSolution) -> Reading:

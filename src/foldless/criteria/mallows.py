@@ -57,9 +57,12 @@ class Mallows(Criterion):
         s2 = noise.noise_of(self.sigma2, solution)
         moves = noise.moves(self.sigma2)
         value = (solution.rss + 2 * s2 * df) / n
-        slope = (solution.rss_slope - 2 * s2 * solution.smoother.trace_slope()) / n
-        if moves:
-            slope = slope + 2 * df / n * noise.residual_variance_slope(solution)
+
+        def slope():
+            per_output = (solution.rss_slope - 2 * s2 * solution.smoother.trace_slope()) / n
+            if moves:
+                per_output = per_output + 2 * df / n * noise.residual_variance_slope(solution)
+            return solution.along(per_output.mean())
 
         def adjoint():
             Y = solution.targets.Y
@@ -69,4 +72,4 @@ class Mallows(Criterion):
             return solution.adjoint(M)
 
         parts = {"df": df, "rss": float(solution.rss.mean()), "sigma2": float(s2.mean())}
-        return PathReading(float(value.mean()), adjoint, solution.along(slope.mean()), parts)
+        return PathReading(float(value.mean()), adjoint, slope, parts)

@@ -124,7 +124,6 @@ class SIC(Criterion):
         if isinstance(solution.smoother, DenseSmoother):
             solution = solution.at(solution.machine.alpha)
         terms = self._terms(solution, s2)
-        slope = terms.slope + (terms.by_s2 * noise.residual_variance_slope(solution) if moves else 0.0)
         parts = {
             "sd": terms.spread.sd,
             "sd_path": terms.path.sd,
@@ -133,7 +132,11 @@ class SIC(Criterion):
             "sigma2": float(s2.mean()),
         }
         adjoint = (lambda: _adjoint(solution, terms, s2, moves)) if terms.smooth else None
-        slope = solution.along(slope.mean())
+
+        def slope():
+            through = terms.by_s2 * noise.residual_variance_slope(solution) if moves else 0.0
+            return solution.along((terms.slope + through).mean())
+
         return PathReading(float(terms.value.mean()), adjoint, slope, parts)
 
     def _terms(self, solution, s2):

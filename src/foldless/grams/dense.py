@@ -125,7 +125,7 @@ class DenseGram:
         mu, U = np.linalg.eigh(self.K)
         if mu[0] < -INDEFINITE * max(abs(mu[-1]), np.finfo(float).tiny):
             raise NotPositiveDefinite("the Gram matrix", mu[0], "Use a positive semi-definite kernel.")
-        return U[:, ::-1], np.maximum(mu[::-1], 0)
+        return np.ascontiguousarray(U[:, ::-1]), np.maximum(mu[::-1], 0)
 
     def spectrum(self):
         """Return eigenvectors and eigenvalues, decreasing; rounding below zero is cut off."""
@@ -170,7 +170,8 @@ class DenseGram:
             raise NotPositiveDefinite(
                 "the Gram matrix", nu[int(bias)], "Use a positive semi-definite kernel."
             )
-        return Eigenpairs(V[:, int(bias) :][:, ::-1], np.maximum(nu[int(bias) :][::-1], 0))
+        Q = np.ascontiguousarray(V[:, int(bias) :][:, ::-1])  # products copy what runs backwards
+        return Eigenpairs(Q, np.maximum(nu[int(bias) :][::-1], 0))
 
     def inner(self, adjoint):
         """Return ``<adjoint, K>``: the derivative in the logarithm of a common factor of ``K``."""

@@ -31,6 +31,7 @@ from foldless.linalg import (
     cholesky,
     inverse_lower,
     solve_lower,
+    square_eigenpairs,
     symmetric_operator,
 )
 
@@ -115,8 +116,7 @@ class LowRankGram:
 
     @cached_property
     def _spectrum(self):
-        U, s, _ = np.linalg.svd(self.F, full_matrices=False)
-        return U, s**2
+        return square_eigenpairs(self.F)
 
     def spectrum(self):
         """Return the r leading eigenvectors and eigenvalues; the others are zero."""
@@ -127,7 +127,7 @@ class LowRankGram:
         return symmetric_operator(self.n, lambda M: d * M if M.ndim == 1 else d[:, None] * M)
 
     def weighted_spectrum(self, v, bias=False):
-        r"""Return eigenvectors and positive eigenvalues of ``D K D``, ``D = diag(sqrt(v))``; the others are zero.
+        r"""Return eigenvectors and the leading eigenvalues of ``D K D``, ``D = diag(sqrt(v))``; the others are zero.
 
         With a bias they are those on the complement of :math:`u = D1 / \|D1\|`. Remembered for the latest ``v``.
         """
@@ -150,12 +150,11 @@ class LowRankGram:
 
     def _decompose(self, s, bias):
         F = (self.centred().F if bias else self.F) * s[:, None]
-        if bias:
-            u = s / np.linalg.norm(s)
-            F -= np.multiply.outer(u, u @ F)
-        V, sigma, _ = np.linalg.svd(F, full_matrices=False)
-        kept = sigma > self.n * np.finfo(float).eps * np.max(sigma, initial=0)  # a null vector may lean on u
-        return Eigenpairs(V[:, kept], sigma[kept] ** 2)
+        if not bias:
+            return Eigenpairs(*square_eigenpairs(F))
+        N = Complement((s / np.linalg.norm(s))[:, None])
+        Q, nu = square_eigenpairs(N.down(F))
+        return Eigenpairs(N.up(Q), nu)
 
     def inner(self, adjoint):
         """Return ``<adjoint, K>``: the derivative in the logarithm of a common factor of ``K``."""

@@ -29,13 +29,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from foldless.basis import EPS, Basis, column_space, intercept, kernel_basis, scale
+from foldless.basis import EPS, Basis, column_space, intercept, kernel_basis, scale, thin
 from foldless.contracts import Vector
 from foldless.errors import NotPositiveDefinite, Undefined
 from foldless.linear import LinearSolution, Sensitivity
-from foldless.smoother import DenseSmoother, SpectralSmoother
+from foldless.smoother import DenseSmoother, SpectralSmoother, along_path
 
 VISITS = 2  # solves on one Gram before the eigendecomposition pays: it costs about ten factorisations
+AT_ONCE = 0.2  # rank over n up to which thin factors are quicker even for one solve
 NEGATIVE = 1e-8  # eigenvalues of T below minus this, relative to the largest, are no rounding
 
 
@@ -57,7 +58,8 @@ class Ridge:
         How many equal rows each row stands for (their weights are then part of ``weights``): criteria count them.
     route : {"auto", "spectrum", "factor"}
         How to solve. ``"spectrum"`` makes every further ridge parameter on the same Gram cheap, ``"factor"`` (dense
-        Gram, T = K) is the faster one for a single solve. ``"auto"`` factors twice and then decomposes.
+        Gram, T = K) is the faster one for a single solve. ``"auto"`` decomposes a matrix of low rank at once,
+        and factors any other twice before it does.
 
     Examples
     --------
@@ -109,6 +111,28 @@ class Ridge:
         basis = self.basis(gram)
         return RidgeSolution(gram, self, Y, SpectralSmoother(basis, self.alpha), basis.targets(Y))
 
+    def path(self, gram, Y, alphas):
+        """Fit a whole path of ridge parameters from one decomposition.
+
+        Parameters
+        ----------
+        gram : Gram
+        Y : array of shape (n, k)
+        alphas : array of shape (L,)
+
+        Returns
+        -------
+        solutions : tuple of L RidgeSolution
+            Their leverages and residuals come from two matrix products for all of them.
+        """
+        Y, basis = _checked(gram, Y), self.basis(gram)
+        machines = [replace(self, alpha=float(alpha), route="spectrum") for alpha in alphas]
+        smoothers = along_path(basis, basis.targets(Y), [machine.alpha for machine in machines])
+        return tuple(
+            RidgeSolution(gram, machine, Y, smoother, basis.targets(Y))
+            for machine, smoother in zip(machines, smoothers, strict=True)
+        )
+
     def basis(self, gram):
         """Return the eigenpairs all ridge parameters share; computed once per Gram."""
         if self.moving:
@@ -129,7 +153,9 @@ class Ridge:
             return True
         visits = gram.memo.setdefault(("visits", *self._key), [])
         visits.append(self.alpha)
-        return len(visits) <= VISITS
+        if len(visits) == 1:
+            return thin(gram, AT_ONCE) is gram
+        return len(visits) <= VISITS and thin(gram) is gram
 
     def _by_factor(self, gram, Y):
         v = np.ones(gram.n) if self.weights is None else self.weights
@@ -146,7 +172,7 @@ class Ridge:
         if not isinstance(self.penalty, str):
             return self._matrix_basis(gram)
         if self.weights is None and not self.bias:
-            Q, mu = gram.spectrum()
+            Q, mu = thin(gram).spectrum()
             none = np.zeros((gram.n, 0))
             return Basis(Q, mu**2, none, Q.shape[1] >= gram.n, None, Q * mu, none)
         return self._identity_basis(gram)
@@ -154,7 +180,7 @@ class Ridge:
     def _identity_basis(self, gram):
         free = intercept(gram.n, self.bias, self.weights)
         root = np.ones(gram.n) if self._root is None else self._root
-        Q, s = gram.image_beside(free, root)
+        Q, s = thin(gram).image_beside(free, root)
         lift = gram.matmul(scale(root, Q))
         return Basis(Q, s, free, Q.shape[1] + free.shape[1] >= gram.n, self._root, lift, np.zeros_like(free))
 
@@ -164,7 +190,7 @@ class Ridge:
         B, E = _halves(self.penalty, gram.n)
         C = np.column_stack([*([root] if self.bias else []), scale(root, gram.matmul(E))])
         free, back = column_space(C)
-        Q, s = gram.image_beside(free, root, B)
+        Q, s = thin(gram).image_beside(free, root, B)
         lift_free = E @ back[int(self.bias) :]
         lift = B @ (B.T @ gram.matmul(scale(root, Q)))
         lift = lift - lift_free @ (free.T @ scale(root, gram.matmul(lift)))
