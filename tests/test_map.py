@@ -18,6 +18,7 @@ BELOW_MACHINES = BELOW_GRAMS | {
     "basis",
     "smoother",
     "linear",
+    "posterior",
 }
 BELOW_CRITERIA = BELOW_MACHINES | {"machines", "inference", "criterion", "folds"}
 WALKING = {"jobs", "starts", "lattice", "simplex"}
@@ -48,6 +49,7 @@ MAY_IMPORT = {
     "losses": {"errors", "targets"},
     "basis": BELOW_GRAMS | {"grams"},
     "smoother": {"contracts", "linalg", "basis"},
+    "posterior": {"errors", "basis"},
     "linear": {"contracts", "errors", "linalg", "basis"},
     "folds": set(),
     "kernels": BELOW_GRAMS - {"kernels"},

@@ -46,10 +46,6 @@ class Dense:
         """Return points and coefficients ``beta`` with ``f(x) = k(x, points) @ beta``."""
         return self.X, alpha
 
-    def cross(self, K, kernel, X):
-        """Return the kernel between new points and the rows."""
-        return gram(kernel, X, self.X)
-
 
 @dataclass(frozen=True, eq=False)
 class Nystrom:
@@ -100,12 +96,6 @@ class Nystrom:
         """Return landmarks and coefficients ``beta`` with ``f(x) = k(x, landmarks) @ beta``."""
         L, kept = K.root
         return self.X[self.landmarks[kept]], solve_lower(L, K.F[:, : len(kept)].T @ alpha, transposed=True)
-
-    def cross(self, K, kernel, X):
-        """Return the approximate kernel between new points and the rows, ``F(x) F'``."""
-        L, kept = K.root
-        F = solve_lower(L, gram(kernel, X, self.X[self.landmarks[kept]]).T).T
-        return F @ K.F[:, : len(kept)].T
 
 
 def leading_nystrom(kernel, X, landmarks, components=None):

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 from sklearn.kernel_ridge import KernelRidge
@@ -13,6 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from foldless import KernelRidgeRegressor, KernelSubsetRegressor, criteria
 from foldless.errors import LandmarkWarning, NotPositiveDefinite, Undefined
+from foldless.model_file import trusted_types
 from foldless.verbs import gram
 
 X8 = np.array([[0, 0.5, 1.1, 1.4, 2.0, 2.7, 3.1, 3.6]]).T
@@ -204,8 +206,58 @@ def test_saving_keeps_predictions(noisy_curve):
     model = KernelRidgeRegressor().fit(X, y)
     loaded = pickle.loads(pickle.dumps(model))  # noqa: S301
     assert loaded.predict(X) == pytest.approx(model.predict(X))
-    with pytest.raises(Undefined, match="loaded model"):
-        loaded.predict(X, return_std=True)
+
+
+SAVED = {
+    "dense": KernelRidgeRegressor(RBF(1.0, "fixed")),
+    "no intercept": KernelRidgeRegressor(RBF(1.0, "fixed"), fit_intercept=False),
+    "penalty I": KernelRidgeRegressor(RBF(1.0, "fixed"), 0.1, penalty="I"),
+    "penalty T": KernelRidgeRegressor(RBF(1.0, "fixed"), 0.1, penalty=np.diag(np.linspace(1, 2, 40))),
+    "landmarks": KernelRidgeRegressor(RBF(1.0, "fixed"), gram="lowrank", n_components=12),
+    "landmarks, penalty I": KernelRidgeRegressor(
+        RBF(1.0, "fixed"), 0.1, penalty="I", gram="lowrank", n_components=12
+    ),
+}
+
+
+def by_pickle(model, path):
+    return pickle.loads(pickle.dumps(model))  # noqa: S301
+
+
+def by_skops(model, path):
+    skops = pytest.importorskip("skops.io")
+    model.trace_ = []
+    skops.dump(model, path)
+    return skops.load(path, trusted=trusted_types())
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("trip", [by_pickle, by_skops])
+@pytest.mark.parametrize("name", SAVED)
+def test_a_loaded_model_knows_its_deviations(name, trip, weighted, noisy_curve, tmp_path):
+    X, y = noisy_curve
+    new = np.linspace(-5, 5, 9)[:, None]
+    weight = np.where(np.arange(40) < 5, 0.0, np.arange(40) % 3 + 1.0) if weighted else None
+    model = clone(SAVED[name]).fit(X, np.column_stack([y, 2 * y]), weight)
+    mean, sd = model.predict(new, return_std=True)
+    assert sd[:, 1] == pytest.approx(2 * sd[:, 0])
+    loaded = trip(model, tmp_path / "model.skops")
+    again = trip(loaded, tmp_path / "again.skops")
+    for other in (loaded, again, loaded):
+        assert other.predict(new, return_std=True)[0] == pytest.approx(mean)
+        assert other.predict(new, return_std=True)[1] == pytest.approx(sd, rel=1e-6)
+    assert not hasattr(loaded, "selection_")
+
+
+def test_deviations_that_do_not_exist_say_why(noisy_curve):
+    X, y = noisy_curve
+    flat = KernelRidgeRegressor(RBF(1.0, "fixed"), 0.1, penalty=np.diag([0.0] + [1.0] * 39), criterion="gcv")
+    for model in (flat.fit(X, y), by_pickle(flat.fit(X, y), None)):
+        with pytest.raises(Undefined, match="positive definite"):
+            model.predict(X, return_std=True)
+    exact = KernelRidgeRegressor(RBF(1.0, "fixed"), 0.1, criterion="gcv").fit(X, np.zeros(40))
+    with pytest.raises(Undefined, match="exactly"):
+        exact.predict(X, return_std=True)
 
 
 def test_wrong_parameters(noisy_curve):

@@ -5,6 +5,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.kernel_ridge import KernelRidge
 
 import oracles_ridge as oracle
+from foldless import posterior
 from foldless.criteria import ABIC, LOO, KFold
 from foldless.errors import NotPositiveDefinite, Undefined
 from foldless.grams import DenseGram, LowRankGram
@@ -143,6 +144,34 @@ def test_variance_with_an_intercept_is_universal_kriging(weights):
     assert s.variance(k[:, :N], np.ones(7), 0.3)[:, 0] == pytest.approx(expected, rel=1e-8)
 
 
+@pytest.mark.parametrize("kind", GRAMS)
+@pytest.mark.parametrize(("bias", "weights"), SETTINGS)
+@pytest.mark.parametrize("penalty", ["I", "T"])
+def test_variance_with_another_penalty_is_that_of_the_coefficients(penalty, bias, weights, kind):
+    """sigma2 z' (Z'VZ + lam diag(T, 0))^{-1} z for the design Z = [K, 1] and z = [k(x), 1]: Bayesian least squares."""
+    given, matrix = ("I", np.eye(N)) if penalty == "I" else (T, T)
+    s = Ridge(0.2, bias, weights, given).solve(GRAMS[kind](), Y[:, :1])
+    new = np.linspace(-4, 4, 7)[:, None]
+    cross, ones = RBF(0.8)(new, X), np.ones((7, int(bias)))
+    v, Z = np.ones(N) if weights is None else weights, np.column_stack([K, np.ones((N, int(bias)))])
+    P = (Z.T * v) @ Z
+    P[:N, :N] += 0.2 * matrix
+    z = np.column_stack([cross, ones])
+    expected = 0.3 * np.einsum("ij,ji->i", z, np.linalg.solve(P, z.T))
+    assert s.variance(cross, np.ones(7), 0.3)[:, 0] == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_variance_is_a_form_in_the_features():
+    F = np.linalg.cholesky(K + 1e-12 * np.eye(N))
+    phi = RNG.normal(size=(6, N))
+    for penalty, own in (("K", 500.0), ("I", 0.0), (T, 0.0)):
+        s = Ridge(0.2, True, V, penalty).solve(LowRankGram(F), Y)
+        square, pull, rise = posterior.form(s, F)
+        value = own + np.einsum("ij,jk,ik->i", phi, square, phi) - 2 * phi @ pull + rise
+        assert value == pytest.approx(posterior.spread(s, phi @ F.T, np.full(6, 500.0)), rel=1e-7)
+        assert np.all(value > 0)
+
+
 def test_routes_agree_and_the_path_reuses_one_decomposition():
     gram = DenseGram(K)
     for alpha in (1e-6, 1e-2, 1.0, 1e3):
@@ -195,5 +224,5 @@ def test_wrong_input_is_refused():
         Ridge().solve(DenseGram(broken), Y)
     with pytest.raises(NotPositiveDefinite):
         Ridge().solve(DenseGram(K - 2 * np.eye(N)), Y)
-    with pytest.raises(Undefined, match="penalty='K'"):
-        Ridge(penalty="I").solve(gram, Y).variance(K, np.ones(N))
+    with pytest.raises(Undefined, match="positive definite"):
+        Ridge(penalty=SINGULAR).solve(gram, Y).variance(K, np.ones(N))

@@ -1,13 +1,19 @@
 """Kernel ridge regression that tunes itself."""
 
+from contextlib import suppress
+from functools import partial
+
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from foldless import posterior
 from foldless.errors import Undefined
+from foldless.grams import DenseGram
+from foldless.linalg import solve_lower
 from foldless.machines import Ridge
-from foldless.shell import BLOCK, RegressorShell, regularisation
-from foldless.verbs import diagonal
+from foldless.shell import RegressorShell, regularisation
+from foldless.verbs import diagonal, gram
 
 
 class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, RegressorShell):
@@ -64,7 +70,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, RegressorShell):
     X_fit_ : array
         Training points, or landmarks, that carry ``dual_coef_``.
     noise_variance_ : array of shape (n_outputs,)
-        The noise variance under which this fit is the mean of a Gaussian process (``penalty="K"``).
+        The noise variance under which this fit is the mean of a Gaussian process; absent where the fit is exact.
     loo_decision_ : array of shape (n,) or (n, n_outputs)
         Leave-one-out predictions of the training points; with ``criterion="loo"``.
     trace_ : list of Step
@@ -141,7 +147,8 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, RegressorShell):
         selection = self._tune(X, Y, machine, fixed)
         solution = selection.solution
         self.alpha_ = selection.machine.alpha
-        if selection.machine.moving and np.all(solution.rss > 0):
+        self._copies = copies
+        if np.all(solution.rss > 0):
             self.noise_variance_ = solution.variances()
         if selection.criterion.name == "loo":
             root = np.ones(len(Y)) if copies is None else np.sqrt(copies)
@@ -164,8 +171,9 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, RegressorShell):
         X : array-like or sparse matrix of shape (n, d)
         return_std : bool, default=False
             The fit is the posterior mean of a Gaussian process with kernel ``noise_variance_ / alpha_ * kernel_`` and
-            noise ``noise_variance_``; this is its posterior standard deviation (without the noise). Needs
-            ``penalty="K"``, and an estimator that was not saved and loaded since ``fit``.
+            noise ``noise_variance_``; this is its posterior standard deviation (without the noise). With another
+            penalty T the process is the sum of the training points' kernel functions with coefficients of
+            covariance ``noise_variance_ / alpha_`` times the inverse of T; see :mod:`foldless.posterior`.
 
         Returns
         -------
@@ -178,20 +186,61 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, RegressorShell):
 
     def _deviation(self, X):
         check_is_fitted(self)
-        if not hasattr(self, "selection_"):
-            raise Undefined(
-                "a loaded model predicts means only: standard deviations need the fit. Call fit again."
-            )
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         if self._pairwise:
             raise Undefined(
                 "standard deviations need k(x, x) of the new points, which kernel='precomputed' lacks."
             )
-        rows = max(1, BLOCK // self.selection_.solution.n)
-        blocks = [self._variance(X[i : i + rows]) for i in range(0, X.shape[0], rows)]
-        return self._shaped(np.sqrt(np.concatenate(blocks)))
+        if not hasattr(self, "noise_variance_"):
+            raise Undefined(
+                "the targets are fitted exactly: no noise is left from which to tell a deviation."
+            )
+        penalty = self._penalty()
+        if not isinstance(penalty, str):
+            posterior.proper(penalty)
+        form = self._landmark_form()
+        spread = (
+            partial(self._spread, self._solution()) if form is None else partial(self._form_spread, *form)
+        )
+        spreads = self._each_block(X, spread)
+        return self._shaped(np.sqrt(np.multiply.outer(spreads, self.noise_variance_ / self.alpha_)))
 
-    def _variance(self, X):
+    def _solution(self):
+        """The fit; a loaded model, which has no working matrices, solves once more."""
+        if hasattr(self, "selection_"):
+            return self.selection_.solution
+        if not hasattr(self, "_again"):
+            machine = Ridge(self.alpha_, bool(self.fit_intercept), self._copies, self._penalty())
+            K = DenseGram(gram(self.kernel_, self.X_fit_))
+            self._again = machine.solve(K, np.zeros((K.n, 1)))
+        return self._again
+
+    def _spread(self, solution, X):
+        return posterior.spread(solution, self._cross(X), diagonal(self.kernel_, X))
+
+    def _landmark_form(self):
+        """Where landmarks stand for the rows, their factor and the variance as a form in their features; else None."""
+        if not hasattr(self, "selection_"):
+            return self._form
         solution = self.selection_.solution
-        cross = self.selection_.representation.cross(solution.gram, self.kernel_, X)
-        return solution.variance(cross, diagonal(self.kernel_, X))
+        if getattr(solution.gram, "root", None) is None:
+            return None
+        L, kept = solution.gram.root
+        return L, *posterior.form(solution, solution.gram.F[:, : len(kept)])
+
+    def _form_spread(self, L, square, pull, rise, X):
+        F = solve_lower(L, self._cross(X).T).T
+        own = diagonal(self.kernel_, X) if self._moving else 0.0
+        return np.maximum(own + np.einsum("ij,ij->i", F, F @ square) - 2 * F @ pull + rise, 0)
+
+    @property
+    def _moving(self):
+        return isinstance(self.penalty, str) and self.penalty == "K"
+
+    def __getstate__(self):
+        """Leave the working matrices out, but keep what standard deviations need of landmarks."""
+        state = super().__getstate__()
+        state.pop("_again", None)
+        if hasattr(self, "selection_"):
+            with suppress(Undefined):  # no deviations for an improper prior
+                state["_form"] = self._landmark_form()
+        return state

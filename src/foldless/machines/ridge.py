@@ -33,6 +33,7 @@ from foldless.basis import EPS, Basis, column_space, intercept, kernel_basis, sc
 from foldless.contracts import Vector
 from foldless.errors import NotPositiveDefinite, Undefined
 from foldless.linear import LinearSolution, Sensitivity
+from foldless.posterior import spread
 from foldless.smoother import DenseSmoother, SpectralSmoother, along_path
 
 VISITS = 2  # solves on one Gram before the eigendecomposition pays: it costs about ten factorisations
@@ -277,13 +278,10 @@ class RidgeSolution(LinearSolution):
             raise Undefined("the marginal likelihood is undefined: the penalty matrix is singular.")
 
     def variance(self, cross, prior, sigma2=None):
-        r"""Posterior variance of the function at new points (T = K), (m, k).
+        r"""Posterior variance of the function at new points, (m, k): :mod:`foldless.posterior`, eq. (2).
 
-        .. math:: \frac{\sigma^2}{\lambda} \bigl[ k_{**} - k_*' A k_* + 1/\tau - 2\, w'k_* \bigr]
-
-        with A bordered by the intercept, :math:`w = A_v 1 / \tau`, :math:`\tau = 1'A_v 1`; without one the last two
-        terms are absent. Equal to the latent variance of a Gaussian process with kernel
-        :math:`(\sigma^2/\lambda) k` and noise :math:`\sigma^2 / v_i`.
+        For T = K the latent variance of a Gaussian process with kernel :math:`(\sigma^2/\lambda) k` and noise
+        :math:`\sigma^2 / v_i`.
 
         Parameters
         ----------
@@ -294,19 +292,4 @@ class RidgeSolution(LinearSolution):
         sigma2 : float or array of shape (k,), optional
             Noise variance; by default profiled.
         """
-        if not self.machine.moving:
-            raise Undefined("a Gaussian process reading needs penalty='K'.")
-        spread = prior - np.einsum("ij,ji->i", cross, self._solve(cross.T)) + self._intercept_spread(cross)
-        return np.multiply.outer(np.maximum(spread, 0), self.variances(sigma2) / self.lam)
-
-    def _solve(self, M):
-        """Return A M, bordered by the intercept."""
-        root = np.ones(self.n) if self._root is None else self._root
-        return scale(root, self.smoother.apply(scale(root, M))) / self.lam
-
-    def _intercept_spread(self, cross):
-        if not self.machine.bias:
-            return 0.0
-        v = np.ones(self.n) if self.machine.weights is None else self.machine.weights
-        w = (v - self._solve(self.gram.matmul(v))) / v.sum()
-        return w @ (self.gram.matmul(w) + self.lam * w / v) - 2 * cross @ w
+        return np.multiply.outer(spread(self, cross, prior), self.variances(sigma2) / self.lam)
