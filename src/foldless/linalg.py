@@ -13,6 +13,7 @@ from foldless.errors import NotPositiveDefinite
 ROUNDING = (
     50 * np.finfo(float).eps
 )  # of the largest diagonal entry: what the entries of a matrix are known to
+STRIP = 64  # rows
 HIDDEN = 1e-10  # of the norm: what a positive semi-definite remainder with such a diagonal cannot reach
 
 
@@ -34,11 +35,27 @@ class Eigenpairs:
         return self.Q**2
 
 
-def mirror(L):
-    """Return the symmetric matrix whose lower triangle is that of ``L``."""
-    A = np.tril(L)
-    A += np.tril(L, -1).T
+def mirror(A):
+    """Fill the upper triangle of ``A`` from its lower one, in place, and return ``A``."""
+    for rows in strips(len(A)):
+        A[rows, rows.stop :] = A[rows.stop :, rows].T
+        corner = np.tril(A[rows, rows])
+        A[rows, rows] = corner + np.tril(corner, -1).T
     return A
+
+
+def strips(n):
+    """Yield the rows 0..n in slices so short that a strip of an n x n array stays in the processor's cache."""
+    for i in range(0, n, STRIP):
+        yield slice(i, min(i + STRIP, n))
+
+
+def add_thin(G, P, Q):
+    """Add ``P Q' + Q P'`` to the array ``G`` in place, for thin P and Q; no other n x n array is made."""
+    for rows in strips(len(G)):
+        G[rows] += P[rows] @ Q.T
+        G[rows] += Q[rows] @ P.T
+    return G
 
 
 def self_product(B):

@@ -24,7 +24,7 @@ import numpy as np
 from foldless.basis import EPS, Targets, kernel_basis, scale
 from foldless.contracts import Gram, Matrix, Vector
 from foldless.errors import Undefined
-from foldless.linalg import self_product, symmetric_operator
+from foldless.linalg import add_thin, self_product, symmetric_operator
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,9 +216,10 @@ class LinearSolution:
         if M.diag is not None:
             G += _congruence(s.R, M.diag)
         if M.P is not None:
-            G += twice_symmetric(s.apply(M.P), s.apply(M.Q))
+            add_thin(G, s.apply(M.P), s.apply(M.Q))
         if self._root is not None:
-            G *= np.multiply.outer(self._root, self._root)
+            G *= self._root[:, None]
+            G *= self._root
         G /= s.lam
         return G
 
@@ -266,12 +267,6 @@ class LinearSolution:
             return left + self._whiten(right)
 
         return apply
-
-
-def twice_symmetric(P, Q):
-    """Return ``P Q' + Q P'``."""
-    T = P @ Q.T
-    return T + T.T
 
 
 def _congruence(R, d):

@@ -257,7 +257,10 @@ class DenseSmoother:
         """Return ``identity R^2 + inverse R`` as an array."""
         if identity == 0:
             return inverse * self.R
-        return identity * self_product(self.R) + inverse * self.R
+        G = self_product(self.R)
+        G *= identity
+        G += inverse * self.R
+        return G
 
     def coefficients(self, t):
         """Return alpha."""

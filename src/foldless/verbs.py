@@ -11,9 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.gaussian_process.kernels import Kernel
 
+from foldless.linalg import strips
+
 NEAR = 1e-8  # squared distances below this fraction of the squared norms are recomputed without cancellation
 CHUNK = 200_000  # pairs recomputed at a time
-STRIP = 64  # rows whose distances are computed together: they stay in the processor's cache
 
 
 def _double(X):
@@ -77,11 +78,12 @@ class Pairs:
         """Squared distances in units of ``length_scale`` (a number, or one per feature)."""
         if np.ndim(length_scale) == 0:
             return self.squared / float(length_scale) ** 2
-        return self.latest(
-            "squared_over",
-            np.asarray(length_scale, float).tobytes(),
-            lambda: _squared_distances(*self.scaled(length_scale), self.symmetric),
-        )
+        key = np.asarray(length_scale, float).tobytes()
+        return self.latest("squared_over", key, lambda: self.fresh_squared_over(length_scale))
+
+    def fresh_squared_over(self, length_scale):
+        """The same, computed now and the caller's own."""
+        return _squared_distances(*self.scaled(length_scale), self.symmetric)
 
     def latest(self, tag, key, compute):
         """Return ``compute()``, remembered until the same ``tag`` is asked for with another ``key``.
@@ -101,8 +103,7 @@ def _squared_distances(X, Y, symmetric):
     x = _row_norms(X)
     y = x if symmetric else _row_norms(Y)
     D = np.empty((X.shape[0], Y.shape[0]))
-    for i in range(0, len(D), STRIP):
-        rows = slice(i, i + STRIP)
+    for rows in strips(len(D)):
         _fill_distances(D[rows], X[rows], Y, np.add.outer(x[rows], y))
     return D
 

@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -10,6 +12,8 @@ from foldless.criteria import ABIC, LOO, KFold
 from foldless.errors import NotPositiveDefinite, Undefined
 from foldless.grams import DenseGram, LowRankGram
 from foldless.machines import Ridge
+from foldless.objective import Problem
+from foldless.representation import Dense
 
 N = 15
 RNG = np.random.default_rng(3)
@@ -226,3 +230,20 @@ def test_wrong_input_is_refused():
         Ridge().solve(DenseGram(K - 2 * np.eye(N)), Y)
     with pytest.raises(Undefined, match="positive definite"):
         Ridge(penalty=SINGULAR).solve(gram, Y).variance(K, np.ones(N))
+
+
+@pytest.mark.parametrize("criterion", [ABIC(), LOO()])
+def test_a_look_with_its_gradient_needs_few_arrays(criterion, rng):
+    """K, R and the adjoint; leave-one-out has two more for its curvature. Distances, centring and the way back have none."""
+    n, d = 500, 6
+    points = rng.normal(size=(n, d))
+    problem = Problem(
+        RBF(np.full(d, 2.0)), Ridge(0.1, True), criterion, Dense(points), rng.normal(size=(n, 1))
+    )
+    problem(problem.theta).gradient
+    tracemalloc.start()
+    gradient = problem(problem.theta + 0.1).gradient
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert np.all(gradient != 0)
+    assert peak < {"abic": 4, "loo": 6}[criterion.name] * 8 * n**2

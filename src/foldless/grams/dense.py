@@ -107,18 +107,38 @@ class DenseGram:
         """Return the factor of ``I + S K S``, with or without a free bias."""
         K = self.centred().K if bias else self.K
         s = np.sqrt(w)
-        B = np.multiply(K, s[:, None])
+        return DenseFactor(K, np.asarray(w, float), s, self._root_of(np.array(K), s), bias)
+
+    def _root_of(self, B, s):
+        """Return the Cholesky factor of ``I + S B S`` in the place of ``B``."""
+        B *= s[:, None]
         B *= s
         B.flat[:: self.n + 1] += 1
         try:
-            L = cholesky(B.T, overwrite=True)  # the transpose is Fortran ordered: LAPACK then works in place
+            return cholesky(
+                B.T, overwrite=True
+            )  # the transpose is Fortran ordered: LAPACK then works in place
         except NotPositiveDefinite:
             raise NotPositiveDefinite(
                 "the Gram matrix",
                 np.linalg.eigvalsh(self.K)[0],
                 "Kernel machines need one that is positive semi-definite.",
             ) from None
-        return DenseFactor(K, np.asarray(w, float), s, L, bias)
+
+    def residual_maker(self, w, bias=False):
+        """Return ``I - S V S`` as an array, and ``logdet()`` of the factor: all in the memory of that one array.
+
+        A factor keeps what further questions need, five arrays; a search that asks these two has room for larger n.
+        """
+        s = np.sqrt(w)
+        L = self._root_of(centre(self.K) if bias else np.array(self.K), s)
+        logdet = 2 * float(np.sum(np.log(np.diag(L))))
+        g = solve_lower(L, solve_lower(L, s), transposed=True)
+        R = mirror(lapack.dpotri(L, lower=1, overwrite_c=1)[0])
+        if not bias:
+            return R.T, logdet
+        sigma = float(s @ g)
+        return blas.dger(-1 / sigma, g, g, a=R, overwrite_a=1).T, logdet + np.log(sigma)  # eq. (1)
 
     @cached_property
     def _spectrum(self):
@@ -334,12 +354,6 @@ class DenseFactor:
     def covariance_block(self, rows):
         """Return ``V[rows][:, rows]``."""
         return self.V[np.ix_(rows, rows)]
-
-    def inverse_matrix(self):
-        """Return ``I - S V S`` as an array, the matrix of :meth:`inverse_diag`, without cancellation."""
-        if not self.bias:
-            return self._core
-        return self._core - np.multiply.outer(self._g, self._g / self._sigma)
 
     def inverse_block(self, rows):
         """Return ``(I - S V S)[rows][:, rows]``."""

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
+from foldless.linalg import strips
 from foldless.verbs import gram_of, pullback_of
 
 VANISHED = (
@@ -22,8 +23,8 @@ VANISHED = (
 )  # exponents are cut off here (1e-261): smaller numbers are denormal, and slow the processor down
 
 
-def _rbf(D, scale=1.0):
-    E = np.multiply(D, -0.5 * scale)
+def _rbf(D, scale=1.0, out=None):
+    E = np.multiply(D, -0.5 * scale, out=out)
     return np.exp(np.maximum(E, VANISHED, out=E), out=E)
 
 
@@ -69,16 +70,27 @@ PROFILES = {  # nu -> (f, g)
 }
 
 
-def contract_length_scales(pairs, length_scale, B):
-    """Equation (2) for one length scale per feature, or its sum for a single one."""
+def contract_length_scales(pairs, length_scale, adjoint, decay):
+    """Equation (2) for one length scale per feature, or its sum for a single one; B is formed a strip at a time."""
     if np.ndim(length_scale) == 0:
-        return np.array([np.vdot(B, pairs.squared) / float(length_scale) ** 2])
+        D = pairs.squared
+        total = sum(np.vdot(adjoint[rows] * decay[rows], D[rows]) for rows in strips(len(D)))
+        return np.array([total / float(length_scale) ** 2])
     Z, T = pairs.scaled(length_scale)
+    Z2, T2 = (M.multiply(M) if sp.issparse(M) else M**2 for M in (Z, T))
+    columns, total = np.zeros(T.shape[0]), np.zeros(T.shape[1])
+    for rows in strips(Z.shape[0]):
+        B = adjoint[rows] * decay[rows]
+        columns += B.sum(0)
+        total += B.sum(1) @ Z2[rows] - 2 * _products(Z[rows], B @ T)
+    return total + columns @ T2
+
+
+def _products(Z, BT):
+    """Sums over the rows of the entries of Z times those of BT."""
     if sp.issparse(Z):
-        BT = np.asarray(B @ T)
-        cross = np.asarray(Z.multiply(BT).sum(axis=0)).ravel()
-        return B.sum(1) @ Z.multiply(Z) + B.sum(0) @ T.multiply(T) - 2 * cross
-    return B.sum(1) @ Z**2 + B.sum(0) @ T**2 - 2 * np.einsum("ij,ij->j", Z, B @ T)
+        return np.asarray(Z.multiply(BT).sum(axis=0)).ravel()
+    return np.einsum("ij,ij->j", Z, BT)
 
 
 def _key(length_scale, nu):
@@ -89,6 +101,9 @@ def _profile_gram(pairs, length_scale, nu):
     def compute():
         if nu == np.inf and np.ndim(length_scale) == 0:  # one array less than the general way
             return _rbf(pairs.squared, 1 / float(length_scale) ** 2)
+        if nu == np.inf:  # nothing else will ask for these distances
+            D = pairs.fresh_squared_over(length_scale)
+            return _rbf(D, out=D)
         return PROFILES[nu][0](pairs.squared_over(length_scale))
 
     return pairs.latest("stationary", _key(length_scale, nu), compute)
@@ -101,7 +116,7 @@ def _profile_pullback(kernel, pairs, adjoint, nu):
         decay = _profile_gram(pairs, kernel.length_scale, nu)  # the RBF is its own decay
     else:
         decay = PROFILES[nu][1](pairs.squared_over(kernel.length_scale))
-    return contract_length_scales(pairs, kernel.length_scale, adjoint * decay)
+    return contract_length_scales(pairs, kernel.length_scale, adjoint, decay)
 
 
 @gram_of.register

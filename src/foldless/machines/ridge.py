@@ -160,9 +160,9 @@ class Ridge:
 
     def _by_factor(self, gram, Y):
         v = np.ones(gram.n) if self.weights is None else self.weights
-        factor = gram.factor(v / self.alpha, self.bias)
-        logdet = factor.logdet() - (np.log(v.sum() / self.alpha) if self.bias else 0.0)
-        smoother = DenseSmoother(factor.inverse_matrix(), self.alpha, self._root, logdet, int(self.bias))
+        R, logdet = gram.residual_maker(v / self.alpha, self.bias)
+        logdet -= np.log(v.sum() / self.alpha) if self.bias else 0.0
+        smoother = DenseSmoother(R, self.alpha, self._root, logdet, int(self.bias))
         return RidgeSolution(gram, self, Y, smoother, smoother.targets(Y))
 
     @property
