@@ -181,6 +181,16 @@ def test_reproduce_lists_the_tables_it_knows(tmp_path, capsys):
     assert "nowhere" in capsys.readouterr().err
 
 
+def test_reproduce_draws_its_own_data_and_a_figure(tmp_path, capsys):
+    picture = tmp_path / "boxes.png"
+    assert run(["reproduce", "sugiyama-2", "--splits", "2", "--figure", str(picture)]) == 0
+    said = capsys.readouterr()
+    assert "p-values, ours (the paper's)" in said.out
+    assert picture.stat().st_size > 1000
+    assert run(["reproduce", "li-2"]) == 2
+    assert "--data DIR" in capsys.readouterr().err
+
+
 def test_shell_completion_is_offered():
     done = subprocess.run(
         [sys.executable, "-m", "foldless"],

@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from enum import Enum
 from importlib import import_module
+from inspect import Parameter, signature
 from math import isfinite, isnan
 from pathlib import Path
 from pkgutil import iter_modules
@@ -337,18 +338,36 @@ def reproduce(
             autocompletion=lambda incomplete: _listed(tables())(incomplete),
         ),
     ],
-    data: Annotated[Path, typer.Option(help="Directory with the data sets as .npz files.")],
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Directory with the data sets as .npz files; not for data that are drawn."),
+    ] = None,
     splits: Annotated[
         int | None, typer.Option(help="Fewer splits than the paper, for a quick look.", min=1)
+    ] = None,
+    figure: Annotated[
+        Path | None, typer.Option(help="Also draw it, where the paper does: a .png, .svg or .pdf file.")
     ] = None,
 ):
     """Print a table of a paper, ours beside theirs."""
     if name not in tables():
         raise UnknownName("TABLE", name, tables())
-    if not data.is_dir():
+    function = table_function(name)
+    if data is None and signature(function).parameters["data"].default is Parameter.empty:
+        raise DataError(f"{name} needs data sets. Name their directory: --data DIR.")
+    if data is not None and not data.is_dir():
         raise DataError(f"--data {data}: there is no such directory.")
     with _waiting(f"computing {name}"):
-        print(table_function(name)(data, **({} if splits is None else {"splits": splits})))
+        found = function(data, **({} if splits is None else {"splits": splits}))
+    print(found)
+    if figure is not None:
+        _draw(found, name, figure)
+
+
+def _draw(found, name, path):
+    if not hasattr(found, "draw"):
+        raise DataError(f"--figure {path}: the paper draws no figure for {name}.")
+    say(f"wrote {', '.join(map(str, found.draw(path)))}")
 
 
 def command_line():

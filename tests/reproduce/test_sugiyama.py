@@ -1,5 +1,7 @@
 """The tables of Sugiyama and Müller, a few trials of each."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -50,3 +52,21 @@ def test_box_plots(tmp_path):
     figure = sugiyama.draw_boxes(table, tmp_path / "boxes.png")
     assert len(figure.axes) == 2
     assert (tmp_path / "boxes.png").stat().st_size > 1000
+    medians = [line.get_ydata()[0] for line in figure.axes[1].lines if len(set(line.get_ydata())) == 1]
+    for e in table.errors["n=50 s2=.09"].values():
+        assert np.any(np.isclose(medians, 1e3 * np.median(e)))
+
+
+def test_the_tables_beside_have_figures_beside(tmp_path):
+    table = sugiyama.table_2(splits=2, cases=["n=50 s2=.01"])
+    paths = replace(table, beside=(table,)).draw(tmp_path / "boxes.svg")
+    assert [path.name for path in paths] == ["boxes.svg", "boxes-2.svg"]
+    assert all(path.exists() for path in paths)
+
+
+def test_many_cases_fill_rows_of_four():
+    table = sugiyama.table_2(splits=2, cases=["n=50 s2=.01"])
+    many = replace(table, errors={f"case {i}": table.errors["n=50 s2=.01"] for i in range(6)})
+    axes = sugiyama.draw_boxes(many).axes
+    assert len(axes) == 8
+    assert [ax.get_title() for ax in axes] == [*(f"case {i}" for i in range(6)), "", ""]

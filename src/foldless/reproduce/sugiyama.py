@@ -53,6 +53,7 @@ SETS = {
     "Kin-8nm": "delve_kin8nm",
     "Kin-8fh": "delve_kin8fh",
 }
+COLUMNS = 4  # boxes side by side in a figure
 PAIRS = ("t SIC-CV", "W SIC-CV", "t SIC-ABIC", "W SIC-ABIC")
 NAN = np.nan  # an exponent that our copy of the paper has lost
 PAPER = {  # p-values in the order of PAIRS
@@ -94,6 +95,16 @@ class Table:
     def __str__(self):
         own = [f"{self.name}: {self.title}", self._errors(), self._tests(), self._edges()]
         return "\n\n".join([*own, *map(str, self.beside)])
+
+    def draw(self, path):
+        """Save its box plots, and beside them as ``name-2`` those of the tables beside it; return the paths."""
+        paths = [
+            Path(path),
+            *(Path(path).with_stem(f"{Path(path).stem}-{i}") for i in range(2, 2 + len(self.beside))),
+        ]
+        for table, each in zip((self, *self.beside), paths, strict=True):
+            draw_boxes(table, each)
+        return paths
 
     def _errors(self):
         methods = list(next(iter(self.errors.values())))
@@ -270,11 +281,30 @@ def draw_boxes(table, path=None):
     except ImportError as error:
         raise ImportError("box plots need matplotlib: pip install foldless[report].") from error
     cases = list(table.errors)
-    figure = Figure(figsize=(4 * len(cases), 4), layout="constrained")
-    for ax, case in zip(np.atleast_1d(figure.subplots(1, len(cases))), cases, strict=True):
-        ax.boxplot(list(table.errors[case].values()), whis=(5, 95), showfliers=False)
-        ax.set_xticks(range(1, len(table.errors[case]) + 1), list(table.errors[case]), rotation=60)
-        ax.set_title(case)
+    columns = min(len(cases), COLUMNS)
+    rows = -(-len(cases) // columns)
+    figure = Figure(figsize=(2.6 * columns, 3.2 * rows), layout="constrained")
+    figure.suptitle(f"{table.title}: test error x 1000", fontsize=10)
+    axes = np.ravel(figure.subplots(rows, columns, squeeze=False))
+    for ax, case in zip(axes, cases, strict=False):
+        _boxes(ax, case, table.errors[case])
+    for ax in axes[len(cases) :]:
+        ax.set_axis_off()
     if path is not None:
-        figure.savefig(path)
+        figure.savefig(path, dpi=80)
     return figure
+
+
+def _boxes(ax, case, errors):
+    colours = (
+        ["tab:orange"] * 3 + ["tab:blue"] * (len(errors) - 4) + ["0.6"]
+    )  # the paper's, ours, the best there is
+    drawn = ax.boxplot(
+        [1e3 * e for e in errors.values()], whis=(5, 95), showfliers=False, patch_artist=True, widths=0.7
+    )
+    for box, median, colour in zip(drawn["boxes"], drawn["medians"], colours, strict=True):
+        box.set(facecolor=colour, alpha=0.5, linewidth=0.8)
+        median.set_color("black")
+    ax.set_xticks(range(1, len(errors) + 1), list(errors), rotation=60, ha="right", fontsize=8)
+    ax.set_title(case, fontsize=9)
+    ax.tick_params(axis="y", labelsize=8)
