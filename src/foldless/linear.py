@@ -26,6 +26,31 @@ from foldless.contracts import Gram, Matrix, Vector
 from foldless.errors import Undefined
 from foldless.linalg import add_thin, self_product, symmetric_operator
 
+SYMMETRIC = 1e-8  # of the largest entry: what K and its transpose may differ by
+
+
+def checked_targets(gram, Y):
+    """Return ``Y`` (n, k) as numbers; refuse what is not finite or does not fit, and a matrix that is no Gram matrix."""
+    Y = np.asarray(Y, dtype=float)
+    if Y.ndim != 2 or len(Y) != gram.n:
+        raise ValueError(f"Y must have shape ({gram.n}, k), got {Y.shape}.")
+    if not np.isfinite(Y).all():
+        raise ValueError("Y contains NaN or infinity.")
+    if "checked" not in gram.memo:
+        _check_gram(gram)
+        gram.memo["checked"] = True
+    return Y
+
+
+def _check_gram(gram):
+    """Refuse NaN and a dense K that is not symmetric, seen from two random vectors: O(n^2)."""
+    x, z = np.random.default_rng(0).normal(size=(2, gram.n))
+    Kx = gram.matmul(x)
+    if not np.isfinite(Kx).all():
+        raise ValueError("the Gram matrix contains NaN or infinity.")
+    if gram.dense and abs(z @ Kx - x @ gram.matmul(z)) > SYMMETRIC * max(map(abs, gram.extremes())):
+        raise ValueError("the Gram matrix is not symmetric: K and its transpose differ.")
+
 
 @dataclass(frozen=True, eq=False)
 class Sensitivity:

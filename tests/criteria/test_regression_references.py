@@ -143,6 +143,25 @@ def test_noise_variances(route):
     assert noise.df2_variance(two)[0] == pytest.approx(3.8147381684e-02, rel=PRINTED)
 
 
+def test_derivatives_of_the_unbiased_noise_variance():
+    """Nothing asks for them, so they are differences here: they check the printed row and the value along it."""
+
+    def value(alpha, K):
+        return noise.df2_variance(Ridge(alpha, route="spectrum").solve(DenseGram(K), Y))[0]
+
+    def along(direction):
+        h = 1e-6
+        return (value(0.1, K + h * direction) - value(0.1, K - h * direction)) / (2 * h)
+
+    h, E = 1e-5, np.eye(8)
+    slope = (value(0.1 * np.exp(h), K) - value(0.1 * np.exp(-h), K)) / (2 * h)
+    pair = np.outer(E[0], E[1]) + np.outer(E[1], E[0])
+    found = (slope, along(np.outer(E[0], E[0])), along(pair) / 2, along(E))
+    assert found == pytest.approx(
+        (-6.0600793631e-03, 1.2812526812e-02, -1.8360570238e-02, -6.0600793631e-02), rel=1e-6
+    )
+
+
 def test_adjoint_of_the_residual_variance():
     for penalty, expected in (
         ("K", (3.2905141716e-03, -6.6289362273e-04, -3.8562155121e-01)),

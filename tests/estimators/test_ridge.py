@@ -260,8 +260,38 @@ def test_deviations_that_do_not_exist_say_why(noisy_curve):
         exact.predict(X, return_std=True)
 
 
+def test_constant_targets_are_predicted_as_they_are(noisy_curve):
+    X, _ = noisy_curve
+    for criterion in ("loo", "gcv", "kfold"):
+        model = KernelRidgeRegressor(criterion=criterion).fit(X, np.full(40, 3.0))
+        assert model.predict(X + 0.1) == pytest.approx(np.full(40, 3.0), rel=1e-9)
+    for criterion in ("mallows", "evidence"):
+        with pytest.raises(Undefined, match="Are they constant"):
+            KernelRidgeRegressor(criterion=criterion, fit_intercept=False).fit(X, np.zeros(40))
+
+
+def test_a_second_fit_forgets_the_first(noisy_curve):
+    X, y = noisy_curve
+    model = KernelRidgeRegressor(RBF(1.0, "fixed"), 0.1).fit(X, y)
+    assert hasattr(model, "loo_decision_")
+    model.set_params(criterion="gcv").fit(X, np.zeros(40))
+    assert not hasattr(model, "loo_decision_")
+    assert not hasattr(model, "noise_variance_")
+
+
 def test_wrong_parameters(noisy_curve):
     X, y = noisy_curve
+    with pytest.raises(NotPositiveDefinite, match=r"^the penalty matrix"):
+        KernelRidgeRegressor(penalty=-np.eye(40), kernel=RBF(1.0, "fixed")).fit(X, y)
+    for sigma2, said in (
+        (np.inf, "sigma2 must be positive"),
+        ((1.0, 2.0), "one for each of the 1 outputs; got 2"),
+    ):
+        for kind in (criteria.Mallows, lambda sigma2: criteria.SIC(sigma2=sigma2)):
+            with pytest.raises(ValueError, match=said):
+                KernelRidgeRegressor(RBF(1.0, "fixed"), criterion=kind(sigma2)).fit(X, y)
+    with pytest.raises(ValueError, match="list of row numbers"):
+        KernelSubsetRegressor(indices=[[1]]).fit(X, y)
     for alpha in (0.0, -1.0, np.nan):
         with pytest.raises(ValueError, match="alpha must be positive"):
             KernelRidgeRegressor(alpha=alpha).fit(X, y)

@@ -11,7 +11,7 @@ from foldless import posterior
 from foldless.criteria import ABIC, LOO, KFold
 from foldless.errors import NotPositiveDefinite, Undefined
 from foldless.grams import DenseGram, LowRankGram
-from foldless.machines import Ridge
+from foldless.machines import Ridge, Subset
 from foldless.objective import Problem
 from foldless.representation import Dense
 
@@ -226,6 +226,24 @@ def test_wrong_input_is_refused():
     broken[2, 3] = broken[3, 2] = np.nan
     with pytest.raises(ValueError, match="Gram matrix contains NaN"):
         Ridge().solve(DenseGram(broken), Y)
+    with pytest.raises(ValueError, match="penalty matrix contains NaN"):
+        Ridge(penalty=T * np.nan).solve(gram, Y)
+
+
+@pytest.mark.parametrize("machine", [Ridge(), Ridge(penalty="I"), Subset([0, 3])])
+def test_a_matrix_that_is_not_symmetric_is_refused(machine):
+    skew = K.copy()
+    skew[2, 3] += 1e-6
+    with pytest.raises(ValueError, match="not symmetric"):
+        machine.solve(DenseGram(skew), Y)
+    skew[2, 3] = K[3, 2] + 1e-10  # rounding
+    machine.solve(DenseGram(skew), Y)
+    with pytest.raises(ValueError, match="Y contains NaN"):
+        machine.solve(DenseGram(K), np.where(Y > 0, np.nan, Y))
+
+
+def test_what_no_matrix_can_be():
+    gram = DenseGram(K)
     with pytest.raises(NotPositiveDefinite):
         Ridge().solve(DenseGram(K - 2 * np.eye(N)), Y)
     with pytest.raises(Undefined, match="positive definite"):

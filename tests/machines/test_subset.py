@@ -72,7 +72,7 @@ def test_forward_selection_finds_a_sparse_truth():
 
 
 def test_wrong_input_is_refused():
-    for indices, words in (([], "empty"), ([1, 1], "repeats"), ([0.5], "integers"), ([[1]], "empty")):
+    for indices, words in (([], "empty"), ([1, 1], "repeats"), ([0.5], "integers"), ([[1]], "row numbers")):
         with pytest.raises(ValueError, match=words):
             Subset(indices)
     for indices in ([N], [-1]):

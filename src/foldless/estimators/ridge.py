@@ -11,7 +11,7 @@ from foldless import posterior
 from foldless.errors import Undefined
 from foldless.grams import DenseGram
 from foldless.linalg import solve_lower
-from foldless.machines import Ridge
+from foldless.machines import Ridge, penalty_roots
 from foldless.shell import RegressorShell, regularisation
 from foldless.verbs import diagonal, gram
 
@@ -141,6 +141,8 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, RegressorShell):
         -------
         self : KernelRidgeRegressor
         """
+        for name in ("noise_variance_", "loo_decision_"):  # of an earlier fit: this one may have none
+            vars(self).pop(name, None)
         alpha, fixed = regularisation("alpha", self.alpha)
         X, Y, copies = self._check_targets(X, y, sample_weight)
         machine = Ridge(alpha, bool(self.fit_intercept), copies, self._penalty(), copies)
@@ -148,7 +150,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, RegressorShell):
         solution = selection.solution
         self.alpha_ = selection.machine.alpha
         self._copies = copies
-        if np.all(solution.rss > 0):
+        with suppress(Undefined):  # an exact fit has no noise
             self.noise_variance_ = solution.variances()
         if selection.criterion.name == "loo":
             root = np.ones(len(Y)) if copies is None else np.sqrt(copies)
@@ -161,7 +163,9 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, RegressorShell):
         T = np.asarray(self.penalty, dtype=float)
         if T.ndim != 2 or np.max(self._rows) >= min(T.shape):
             raise ValueError(f"penalty must have shape (n, n) for the n rows of X, got {T.shape}.")
-        return T[np.ix_(self._rows, self._rows)]
+        T = T[np.ix_(self._rows, self._rows)]
+        penalty_roots(T, len(T))  # it is to be refused here, not at every step of a search
+        return T
 
     def predict(self, X, return_std=False):
         """Predict; with ``return_std`` also the standard deviation of the function.

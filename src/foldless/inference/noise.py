@@ -156,7 +156,10 @@ def noise_of(sigma2, solution):
     """Return the variances, (k,), that an option ``sigma2`` stands for: a number, a name, or ``"per-model"``."""
     if isinstance(sigma2, str):
         return residual_variance(solution) if moves(sigma2) else estimate(sigma2, solution)
-    return np.broadcast_to(np.asarray(sigma2, float), solution.Y.shape[1:])
+    sigma2, k = np.asarray(sigma2, float), solution.Y.shape[1]
+    if sigma2.shape not in ((), (1,), (k,)):
+        raise ValueError(f"sigma2 must be a number, or one for each of the {k} outputs; got {sigma2.size}.")
+    return np.broadcast_to(sigma2, (k,))
 
 
 def check_sigma2(sigma2):
@@ -166,7 +169,7 @@ def check_sigma2(sigma2):
     if isinstance(sigma2, str):
         if sigma2 not in (*ESTIMATORS, PER_MODEL):
             raise UnknownName("sigma2", sigma2, [*ESTIMATORS, PER_MODEL])
-    elif not np.all(np.asarray(sigma2, float) > 0):
+    elif not (np.all(np.asarray(sigma2, float) > 0) and np.all(np.isfinite(sigma2))):
         raise ValueError(f"sigma2 must be positive, got {sigma2!r}.")
 
 

@@ -2,7 +2,7 @@
 
 from foldless.linear import LinearSolution
 from foldless.machines.lssvm import LSSVM, LSSVMSolution
-from foldless.machines.ridge import Ridge, RidgeSolution
+from foldless.machines.ridge import Ridge, RidgeSolution, penalty_roots
 from foldless.machines.smooth import SmoothMachine, SmoothSolution, SmoothSolutions
 from foldless.machines.softmax import SoftmaxMachine, SoftmaxSolution
 from foldless.machines.subset import Forward, Subset, SubsetSolution, forward
@@ -39,4 +39,5 @@ __all__ = [
     "Untrained",
     "UntrainedSolution",
     "path",
+    "penalty_roots",
 ]

@@ -32,7 +32,7 @@ import numpy as np
 from foldless.basis import EPS, Basis, column_space, intercept, kernel_basis, scale, thin
 from foldless.contracts import Vector
 from foldless.errors import NotPositiveDefinite, Undefined
-from foldless.linear import LinearSolution, Sensitivity
+from foldless.linear import LinearSolution, Sensitivity, checked_targets
 from foldless.posterior import spread
 from foldless.smoother import DenseSmoother, SpectralSmoother, along_path
 
@@ -103,7 +103,7 @@ class Ridge:
 
     def solve(self, gram, Y, start=None):
         """Fit all columns of ``Y`` (n, k); a warm start is of no use and ignored."""
-        Y = _checked(gram, Y)
+        Y = checked_targets(gram, Y)
         if self._prefers_factor(gram):
             try:
                 return self._by_factor(gram, Y)
@@ -126,7 +126,7 @@ class Ridge:
         solutions : tuple of L RidgeSolution
             Their leverages and residuals come from two matrix products for all of them.
         """
-        Y, basis = _checked(gram, Y), self.basis(gram)
+        Y, basis = checked_targets(gram, Y), self.basis(gram)
         machines = [replace(self, alpha=float(alpha), route="spectrum") for alpha in alphas]
         smoothers = along_path(basis, basis.targets(Y), [machine.alpha for machine in machines])
         return tuple(
@@ -188,7 +188,7 @@ class Ridge:
     def _matrix_basis(self, gram):
         r"""Basis for a matrix T: unpenalised coefficients are free, the others are measured by :math:`T^{1/2}`."""
         root = np.ones(gram.n) if self._root is None else self._root
-        B, E = _halves(self.penalty, gram.n)
+        B, E = penalty_roots(self.penalty, gram.n)
         C = np.column_stack([*([root] if self.bias else []), scale(root, gram.matmul(E))])
         free, back = column_space(C)
         Q, s = thin(gram).image_beside(free, root, B)
@@ -198,24 +198,13 @@ class Ridge:
         return Basis(Q, s, free, Q.shape[1] + free.shape[1] >= gram.n, self._root, lift, lift_free)
 
 
-def _checked(gram, Y):
-    Y = np.asarray(Y, dtype=float)
-    if Y.ndim != 2 or len(Y) != gram.n:
-        raise ValueError(f"Y must have shape ({gram.n}, k), got {Y.shape}.")
-    if "finite" not in gram.memo:
-        gram.memo["finite"] = bool(np.isfinite(gram.matmul(np.ones(gram.n))).all())
-    if not gram.memo["finite"]:
-        raise ValueError("the Gram matrix contains NaN or infinity.")
-    if not np.isfinite(Y).all():
-        raise ValueError("Y contains NaN or infinity.")
-    return Y
-
-
-def _halves(T, n):
+def penalty_roots(T, n):
     """Return B with ``T^+ = B B'`` and an orthonormal basis E of the null space of T."""
     T = np.asarray(T, dtype=float)
     if T.shape != (n, n):
         raise ValueError(f"the penalty matrix must have shape ({n}, {n}), got {T.shape}.")
+    if not np.isfinite(T).all():
+        raise ValueError("the penalty matrix contains NaN or infinity.")
     if not np.allclose(T, T.T, rtol=0, atol=NEGATIVE * np.abs(T).max()):
         raise ValueError("the penalty matrix must be symmetric.")
     t, E = np.linalg.eigh(T)
@@ -252,7 +241,10 @@ class RidgeSolution(LinearSolution):
             return np.broadcast_to(np.asarray(sigma2, float), self.Y.shape[1:])
         q = self.smoother.quadratic(self.targets)
         if np.any(q <= 0):
-            raise Undefined("the marginal likelihood is unbounded: the targets are fitted exactly.")
+            raise Undefined(
+                "the marginal likelihood is unbounded: the targets are fitted exactly. Are they constant? "
+                "criterion='loo' needs no noise."
+            )
         return q / self.penalised
 
     def deviance(self, sigma2=None):

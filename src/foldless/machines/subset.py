@@ -17,7 +17,7 @@ import numpy as np
 from foldless.basis import EPS, Basis, column_space, intercept, scale
 from foldless.contracts import Vector
 from foldless.errors import Undefined
-from foldless.linear import LinearSolution
+from foldless.linear import LinearSolution, checked_targets
 from foldless.smoother import SpectralSmoother
 
 
@@ -54,7 +54,9 @@ class Subset:
 
     def __post_init__(self):
         S = np.asarray(self.indices)
-        if S.ndim != 1 or len(S) == 0:
+        if S.ndim != 1:
+            raise ValueError(f"indices must be a list of row numbers, got {self.indices!r}.")
+        if len(S) == 0:
             raise ValueError("the subset is empty: indices must name at least one row.")
         if not np.issubdtype(S.dtype, np.integer):
             raise ValueError(f"indices must be integers, got {S.dtype}.")
@@ -77,7 +79,7 @@ class Subset:
         """Fit all columns of ``Y`` (n, k)."""
         if np.min(self.indices) < 0 or np.max(self.indices) >= gram.n:
             raise ValueError(f"indices must lie in 0..{gram.n - 1}.")
-        Y = np.asarray(Y, dtype=float)
+        Y = checked_targets(gram, Y)
         basis = self._basis(gram)
         return SubsetSolution(gram, self, Y, SpectralSmoother(basis, 1.0), basis.targets(Y))
 
