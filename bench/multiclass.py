@@ -2,8 +2,9 @@
 
     python -m bench.multiclass --data DIR [--splits 3] [--sets NAME ...] [--contenders NAME ...]
 
-Each set is a sample of up to 3000 rows, a third of which train (glass: 70 of 100). One line per set and contender: error on the
-other rows and bits of information about a label (:func:`foldless.measures.target_information`), mean over the splits ± standard error, and seconds over those of the first contender.
+Each set is a sample of up to 3000 rows, a third of which train (glass: 70 of 100). One line per set and contender: error
+on the other rows and bits of information about a label (:func:`foldless.measures.target_information`), mean over the
+splits ± standard error, and seconds over those of the first contender.
 """
 
 import argparse
@@ -83,7 +84,10 @@ def main(arguments=None):
         first = None
         for label in asked.contenders:
             found = np.array([measure(CONTENDERS[label], *split) for split in splits])
-            (error, bits, seconds), spread = found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(len(found))
+            (error, bits, seconds), spread = (
+                found.mean(axis=0),
+                found.std(axis=0, ddof=1) / np.sqrt(len(found)),
+            )
             first = first or seconds
             X, y = splits[0][:2]
             print(
