@@ -49,7 +49,7 @@ MAY_IMPORT = {
     "losses": {"errors", "targets"},
     "basis": BELOW_GRAMS | {"grams"},
     "smoother": {"contracts", "linalg", "basis"},
-    "posterior": {"errors", "basis"},
+    "posterior": {"errors", "basis", "smoother"},
     "linear": {"contracts", "errors", "linalg", "basis"},
     "folds": set(),
     "kernels": BELOW_GRAMS - {"kernels"},

@@ -48,7 +48,8 @@ def _check_gram(gram):
     Kx = gram.matmul(x)
     if not np.isfinite(Kx).all():
         raise ValueError("the Gram matrix contains NaN or infinity.")
-    if gram.dense and abs(z @ Kx - x @ gram.matmul(z)) > SYMMETRIC * max(map(abs, gram.extremes())):
+    largest = np.max(np.abs(gram.diag())) or max(map(abs, gram.extremes()))
+    if gram.dense and abs(z @ Kx - x @ gram.matmul(z)) > SYMMETRIC * largest:
         raise ValueError("the Gram matrix is not symmetric: K and its transpose differ.")
 
 

@@ -7,67 +7,86 @@ prior covariance
 .. math:: S = K T^{-1} K, \qquad s_* = K T^{-1} k_*, \qquad s_{**} = k_*' T^{-1} k_*;  \tag{1}
 
 for T = K that is the process with covariance k itself (:math:`S = K`, :math:`s_* = k_*`), and there
-:math:`s_{**} = k(x, x)` is taken: the limit of a basis that is not confined to the training points. With A the inverse
-of :math:`S + \lambda V^{-1}`, bordered by the intercept where there is one, :math:`w = A_v 1 / \tau` and
-:math:`\tau = 1'A_v 1`, the variance of f at a new point is
+:math:`s_{**} = k(x, x)` is taken: the limit of a basis that is not confined to the training points. The variance of f at
+a new point is
 
-.. math:: \frac{\sigma^2}{\lambda} \bigl[ s_{**} - s_*' A s_* + 1/\tau - 2\, w's_* \bigr];  \tag{2}
+.. math:: \frac{\sigma^2}{\lambda} \bigl[ s_{**} - s_*' A s_* \bigr], \qquad A = (S + \lambda V^{-1})^{-1}.  \tag{2}
 
-without an intercept the last two terms are absent. A penalty matrix that is singular is a flat prior along its null
-space, under which no function has a variance before the data: not supported.
+A free intercept b is the limit of a wide prior. With :math:`m = v / \sum_i v_i` the noise of the weighted mean
+:math:`m'y` is independent of that of all contrasts, from which alone :math:`f(x) - m'f` is learned, so that
+
+.. math:: \frac{\sigma^2}{\lambda} \bigl[ s_{**} - 2 m's_* + m'Sm - (s_* - Sm)' A (s_* - Sm) + \lambda / \textstyle\sum_i v_i
+          \bigr]  \tag{3}
+
+with the A that is bordered by the intercept: the same as (2.42) of [1]_, in a form that does not cancel for small
+:math:`\lambda`. A penalty matrix that is singular is a flat prior along its null space, under which a function has no
+variance before the data: not supported.
 
 References
 ----------
-.. [1] Rasmussen and Williams (2006), *Gaussian Processes for Machine Learning*, (2.26), and (2.42) for the intercept.
+.. [1] Rasmussen and Williams (2006), *Gaussian Processes for Machine Learning*, section 2.7.
 """
 
 import numpy as np
 
 from foldless.basis import EPS, scale
 from foldless.errors import Undefined
+from foldless.smoother import DenseSmoother
+
+DIGITS = 1e-7  # relative error of a variance that is still fine
 
 
 def spread(solution, cross, prior):
-    """Return the bracket of eq. (2) for m new points, (m,).
+    """Return the bracket of eq. (2) or (3) for p new points, (p,).
 
     Parameters
     ----------
     solution : RidgeSolution
-    cross : array of shape (m, n)
+    cross : array of shape (p, n)
         Kernel between the new points and the training points.
-    prior : array of shape (m,)
+    prior : array of shape (p,)
         Kernel of each new point with itself; only T = K looks at it.
     """
+    solution = _exact(solution)
     moving, half = solution.machine.moving, _priced(solution, cross.T)
-    seen = cross if moving else solution.gram.matmul(half).T
+    seen = cross.T if moving else solution.gram.matmul(half)
     own = prior if moving else np.einsum("ij,ji->i", cross, half)
-    w, rise = _intercept(solution)
-    spread = own - np.einsum("ij,ji->i", seen, _solve(solution, seen.T)) + rise - 2 * seen @ w
-    return np.maximum(spread, 0)
+    m, rise = _mean(solution)
+    if solution.machine.bias:  # eq. (3)
+        Sm = _covariance(solution, m)
+        own, seen = own - 2 * m @ seen + m @ Sm, seen - Sm[:, None]
+    gain = solution.smoother.form_diag(scale(np.sqrt(_weights(solution)), seen)) / solution.lam
+    return np.maximum(own - gain + rise, 0)
 
 
 def form(solution, F):
-    r"""Return (square, pull, rise) with which eq. (2) is a function of features.
+    r"""Return (square, centre, rise) with which eq. (2) or (3) is a function of features, on a Gram K = F F'.
 
     For new points with ``cross = phi F'`` the bracket is
-    :math:`\varphi\, \text{square}\, \varphi' - 2 \varphi\, \text{pull} + \text{rise}`, and for T = K also k(x, x).
+    :math:`(\varphi - c)\, \text{square}\, (\varphi - c)' + \text{rise}`, and for T = K also what the features lack of the
+    kernel, :math:`k(x, x) - \varphi\varphi'`.
 
     Parameters
     ----------
     solution : RidgeSolution
     F : array of shape (n, r)
     """
-    moving, half = solution.machine.moving, _priced(solution, F)
-    seen = F if moving else solution.gram.matmul(half)
-    w, rise = _intercept(solution)
-    square = -seen.T @ _solve(solution, seen)
-    return square if moving else square + F.T @ half, seen.T @ w, rise
+    half = _priced(solution, F)
+    seen = F if solution.machine.moving else solution.gram.matmul(half)
+    own = np.eye(F.shape[1]) if solution.machine.moving else F.T @ half
+    gain = solution.smoother.form(scale(np.sqrt(_weights(solution)), seen)) / solution.lam
+    m, rise = _mean(solution)
+    return own - gain, F.T @ m, rise
 
 
-def _solve(solution, M):
-    """Return A M, bordered by the intercept."""
-    root = np.sqrt(_weights(solution))
-    return scale(root, solution.smoother.apply(scale(root, M))) / solution.lam
+def _exact(solution):
+    r"""Return the fit by its eigenpairs where an explicit inverse loses digits.
+
+    The bracket is of the order of :math:`\lambda`, its parts of :math:`|k_*|^2 / \lambda` times what R is known to.
+    """
+    inverted = isinstance(solution.smoother, DenseSmoother)
+    lost = EPS * solution.n * np.max(solution.gram.diag()) ** 2 / solution.lam**2
+    return solution.at(solution.lam) if inverted and lost > DIGITS else solution
 
 
 def _weights(solution):
@@ -75,13 +94,12 @@ def _weights(solution):
     return np.ones(solution.n) if v is None else v
 
 
-def _intercept(solution):
-    """Return w and 1 / tau of eq. (2); zeros without an intercept."""
+def _mean(solution):
+    """Return m and the last term of eq. (3); zeros without an intercept."""
     if not solution.machine.bias:
         return np.zeros(solution.n), 0.0
     v = _weights(solution)
-    w = (v - _solve(solution, _covariance(solution, v))) / v.sum()
-    return w, float(w @ (_covariance(solution, w) + solution.lam * w / v))
+    return v / v.sum(), solution.lam / v.sum()
 
 
 def _covariance(solution, M):

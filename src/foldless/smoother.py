@@ -94,6 +94,15 @@ class SpectralSmoother:
         """Return R M."""
         return self._function(self.g, M)
 
+    def form(self, M):
+        """Return M'R M; N is a projector, so that its part is a square, and small where N M is."""
+        c, rest = self.basis.Q.T @ M, self.basis.outside(M)
+        return c.T @ scale(self.g, c) + rest.T @ rest
+
+    def form_diag(self, M):
+        """Return the diagonal of M'R M."""
+        return self.g @ (self.basis.Q.T @ M) ** 2 + (self.basis.outside(M) ** 2).sum(0)
+
     def turn(self, M):
         """Return H R M = -d(H M)/d ln lam."""
         return self.basis.Q @ scale(self.g * self.h, self.basis.Q.T @ M)
@@ -243,6 +252,14 @@ class DenseSmoother:
     def apply(self, M):
         """Return R M."""
         return self.R @ M
+
+    def form(self, M):
+        """Return M'R M."""
+        return M.T @ (self.R @ M)
+
+    def form_diag(self, M):
+        """Return the diagonal of M'R M."""
+        return np.einsum("ij,ij->j", M, self.R @ M)
 
     def turn(self, M):
         """Return H R M."""

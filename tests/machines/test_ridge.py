@@ -10,7 +10,8 @@ import oracles_ridge as oracle
 from foldless import posterior
 from foldless.criteria import ABIC, LOO, KFold
 from foldless.errors import NotPositiveDefinite, Undefined
-from foldless.grams import DenseGram, LowRankGram
+from foldless.grams import ChunkedGram, DenseGram, LowRankGram
+from foldless.grams.chunked import NotStored
 from foldless.machines import Ridge, Subset
 from foldless.objective import Problem
 from foldless.representation import Dense
@@ -165,13 +166,35 @@ def test_variance_with_another_penalty_is_that_of_the_coefficients(penalty, bias
     assert s.variance(cross, np.ones(7), 0.3)[:, 0] == pytest.approx(expected, rel=1e-5)
 
 
+@pytest.mark.parametrize("alpha", [1e-9, 1e-6, 1e-3])
+@pytest.mark.parametrize(("bias", "weights"), SETTINGS)
+def test_the_variance_does_not_cancel_for_a_small_alpha(bias, weights, alpha):
+    """Least squares on an exact feature map, F'VF + lam I: no inverse of the singular K, nothing subtracted."""
+    t, new = RNG.uniform(-np.pi, np.pi, 60), np.linspace(-3, 3, 9)
+    v = None if weights is None else np.tile(V, 4)
+
+    def features(t):
+        return np.column_stack([f(k * t) for k in (1, 2, 3) for f in (np.sin, np.cos)])
+
+    F, z = features(t), np.column_stack([features(new), np.ones((9, int(bias)))])
+    design = np.column_stack([F, np.ones((60, int(bias)))])
+    P = (design.T if v is None else design.T * v) @ design + alpha * np.diag([1.0] * 6 + [0.0] * bias)
+    expected = 0.3 * np.einsum("ij,ji->i", z, np.linalg.solve(P, z.T))
+    cross, prior = z[:, :6] @ F.T, (z[:, :6] ** 2).sum(1)
+    for gram in (DenseGram(F @ F.T), LowRankGram(F)):
+        for route in ("factor", "spectrum"):
+            s = Ridge(alpha, bias, v, route=route).solve(gram, np.sin(5 * t)[:, None])
+            assert s.variance(cross, prior, 0.3)[:, 0] == pytest.approx(expected, rel=1e-12 / alpha + 1e-7)
+
+
 def test_the_variance_is_a_form_in_the_features():
     F = np.linalg.cholesky(K + 1e-12 * np.eye(N))
     phi = RNG.normal(size=(6, N))
     for penalty, own in (("K", 500.0), ("I", 0.0), (T, 0.0)):
         s = Ridge(0.2, True, V, penalty).solve(LowRankGram(F), Y)
-        square, pull, rise = posterior.form(s, F)
-        value = own + np.einsum("ij,jk,ik->i", phi, square, phi) - 2 * phi @ pull + rise
+        square, centre, rise = posterior.form(s, F)
+        lack = own - (phi**2).sum(1) if own else 0.0
+        value = lack + np.einsum("ij,jk,ik->i", phi - centre, square, phi - centre) + rise
         assert value == pytest.approx(posterior.spread(s, phi @ F.T, np.full(6, 500.0)), rel=1e-7)
         assert np.all(value > 0)
 
@@ -244,6 +267,9 @@ def test_a_matrix_that_is_not_symmetric_is_refused(machine):
 
 def test_what_no_matrix_can_be():
     gram = DenseGram(K)
+    for machine in (Ridge(), Ridge(penalty="I"), Ridge(bias=True)):
+        with pytest.raises(NotStored, match="cannot be decomposed"):
+            machine.solve(ChunkedGram(RBF(0.8), X), Y)
     with pytest.raises(NotPositiveDefinite):
         Ridge().solve(DenseGram(K - 2 * np.eye(N)), Y)
     with pytest.raises(Undefined, match="positive definite"):

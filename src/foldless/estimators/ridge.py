@@ -231,10 +231,11 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, RegressorShell):
         L, kept = solution.gram.root
         return L, *posterior.form(solution, solution.gram.F[:, : len(kept)])
 
-    def _form_spread(self, L, square, pull, rise, X):
+    def _form_spread(self, L, square, centre, rise, X):
         F = solve_lower(L, self._cross(X).T).T
-        own = diagonal(self.kernel_, X) if self._moving else 0.0
-        return np.maximum(own + np.einsum("ij,ij->i", F, F @ square) - 2 * F @ pull + rise, 0)
+        lack = diagonal(self.kernel_, X) - np.einsum("ij,ij->i", F, F) if self._moving else 0.0
+        F -= centre
+        return np.maximum(lack + np.einsum("ij,ij->i", F, F @ square) + rise, 0)
 
     @property
     def _moving(self):

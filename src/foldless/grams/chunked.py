@@ -1,7 +1,8 @@
 """The Gram matrix that is never stored: its rows are made a strip at a time, used and forgotten."""
 
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
@@ -40,6 +41,12 @@ class ChunkedGram:
     kernel: Any
     X: Any
     chunk: int | None = None
+    dense: ClassVar[bool] = False  # adjoints are operators
+
+    @cached_property
+    def memo(self):
+        """What was computed from this Gram and may be asked for again, by key."""
+        return {}
 
     @property
     def n(self):
