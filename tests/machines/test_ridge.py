@@ -210,6 +210,15 @@ def test_routes_agree_and_the_path_reuses_one_decomposition():
     assert len(bases) == 1
 
 
+@pytest.mark.parametrize("bias", [False, True])
+def test_auto_keeps_the_fit_at_a_tiny_alpha(bias):
+    """An explicit inverse of a nearly singular matrix keeps no digits here, and with an intercept misses the data."""
+    t, wave = np.linspace(-3, 3, 200)[:, None], np.sin(2 * np.linspace(-3, 3, 200))[:, None]
+    K = RBF(1.0)(t)
+    s = Ridge(1e-12, bias).solve(DenseGram(K), wave)
+    assert K @ s.alpha + s.b == pytest.approx(wave, abs=1e-3)
+
+
 def test_auto_factors_first_and_then_decomposes():
     gram = DenseGram(K)
     kinds = [type(Ridge(a).solve(gram, Y).smoother).__name__ for a in (0.1, 0.2, 0.3, 0.4)]

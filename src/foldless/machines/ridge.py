@@ -37,6 +37,7 @@ from foldless.posterior import spread
 from foldless.smoother import DenseSmoother, SpectralSmoother, along_path
 
 VISITS = 2  # solves on one Gram before the eigendecomposition pays: it costs about ten factorisations
+TINY = 1e4 * EPS  # alpha over n K_ii below which an explicit inverse keeps no more than four digits
 AT_ONCE = 0.2  # rank over n up to which thin factors are quicker even for one solve
 NEGATIVE = 1e-8  # eigenvalues of T below minus this, relative to the largest, are no rounding
 
@@ -152,6 +153,8 @@ class Ridge:
             return False
         if self.route == "factor":
             return True
+        if self.alpha < TINY * gram.n * np.max(gram.diag()):
+            return False
         visits = gram.memo.setdefault(("visits", *self._key), [])
         visits.append(self.alpha)
         if len(visits) == 1:
