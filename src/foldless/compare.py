@@ -102,9 +102,9 @@ def compare(
     X : array-like of shape (n, d)
     y : array-like of shape (n,)
         Class labels or numbers; which, is recognised.
-    machines : "auto", list of str, or dict from names to estimators
+    machines : "auto", str, list of str, or dict from names to estimators
         ``"auto"`` is every machine for the task: ``"logistic"``, ``"svc"``, ``"lssvc"`` or ``"ridge"``, ``"subset"``.
-    criteria : "all", or list of names or criteria
+    criteria : "all", or one or a list of names or criteria
         ``"all"`` is every criterion that a machine can be tuned by, without ``"cv"`` and ``"evidence-hmc"``, which
         take their time, and ``"effective-parameters"``, which is no cost. Those a machine cannot read are left out.
     holdout : float
@@ -156,11 +156,16 @@ def as_name(criterion):
     return getattr(criterion, "name", criterion)
 
 
+def _several(given):
+    """Return a list of what was given as one or as several."""
+    return list(given) if isinstance(given, (list, tuple)) else [given]
+
+
 def _machines(machines, classes, options):
     if isinstance(machines, dict):
         return machines
     fitting = {name: kind for name, kind in MACHINES.items() if is_classifier(kind()) == classes}
-    names = list(fitting) if isinstance(machines, str) and machines == "auto" else machines
+    names = list(fitting) if isinstance(machines, str) and machines == "auto" else _several(machines)
     for name in names:
         if name not in fitting:
             task = "classification" if classes else "regression"
@@ -171,7 +176,7 @@ def _machines(machines, classes, options):
 def readable(machine, X, y, criteria, classes):
     """Return those of the criteria that can tune ``machine``, found out on a few rows."""
     named = not (isinstance(criteria, str) and criteria == "all")
-    wanted = list(criteria) if named else [n for n in known_criteria.BY_NAME if n not in APART]
+    wanted = _several(criteria) if named else [n for n in known_criteria.BY_NAME if n not in APART]
     for criterion in wanted:
         if isinstance(criterion, str) and criterion not in known_criteria.BY_NAME:
             raise UnknownName("criterion", criterion, known_criteria.BY_NAME)
