@@ -14,6 +14,8 @@ ALL_ROWS = 200  # up to which the grid looks at the whole matrix
 MARGIN, REACH = 0.7, 2.5  # log units beyond the visited points, and at least around the best
 SIDES = (9, 25)  # fewest and most points along one axis
 SECONDS = 4.0  # that the grid may take, about
+FAR = 16.0  # log units from the best beyond which a look is not in the picture
+WORDS = {"length_scale": "width"}  # what people call a parameter
 EDGE = 1e-3  # log units from a bound that count as being on it
 
 
@@ -111,7 +113,7 @@ def sketch(problem):
 def window(outcome):
     """Return bounds (p, 2) in log units: what was visited near the best, and some way around."""
     best = outcome.best.theta
-    visited = np.array([step.theta for step in outcome.trace if np.all(np.abs(step.theta - best) < 8)])
+    visited = np.array([step.theta for step in outcome.trace if np.all(np.abs(step.theta - best) < FAR)])
     low = np.minimum(visited.min(axis=0) - MARGIN, best - REACH)
     high = np.maximum(visited.max(axis=0) + MARGIN, best + REACH)
     return np.column_stack([low, high])
