@@ -4,15 +4,19 @@ import doctest
 import inspect
 import re
 import runpy
+from importlib import import_module
 from pathlib import Path
 
 import matplotlib
 import pytest
 
 import foldless
+from foldless import criteria, displays, searches
+from foldless.named import NAMED
 
 ROOT = Path(__file__).parents[1]
 GROUPS = [name for name in foldless.__all__ if inspect.ismodule(getattr(foldless, name))]
+MODULES = {name: import_module(f"foldless.{name}") for name in (*GROUPS, "displays")}
 LONG = {"plot_twenty_thousand_rows.py"}  # `make docs` runs them all
 
 
@@ -21,8 +25,7 @@ def public_objects():
     for name in foldless.__all__:
         if name not in GROUPS:
             yield name, getattr(foldless, name)
-    for group in GROUPS:
-        module = getattr(foldless, group)
+    for group, module in MODULES.items():
         for name in getattr(module, "__all__", vars(module)):
             if is_own(getattr(module, name)):
                 yield f"{group}.{name}", getattr(module, name)
@@ -107,6 +110,46 @@ def test_files_that_documents_point_to_exist():
     for document in [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs/guide").glob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text(encoding="utf-8")):
             assert (document.parent / target).exists(), f"{document.name}: {target}"
+
+
+def guide():
+    """All pages of the guide as one text."""
+    return "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs/guide").glob("*.md")))
+
+
+def named(text):
+    """What stands in backticks, with calls and strings reduced to their names."""
+    return {
+        word.strip('"')
+        for code in re.findall(r"`([^`\n]+)`", text)
+        for word in re.findall(r'"?[\w-]+"?', code)
+    }
+
+
+@pytest.mark.parametrize("name", criteria.BY_NAME)
+def test_the_guide_explains_every_criterion(name):
+    page = (ROOT / "docs/guide/criteria.md").read_text(encoding="utf-8")
+    assert name in named(page)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(n for n in foldless.__all__ if n not in GROUPS),
+        *searches.BY_NAME,
+        *NAMED,
+        *displays.__all__,
+        "HyperPrior",
+    ],
+)
+def test_the_guide_mentions_every_estimator_function_search_kernel_and_display(name):
+    assert name in named(guide())
+
+
+def test_every_page_of_the_guide_is_in_its_table_of_contents():
+    text = (ROOT / "docs/guide/index.md").read_text(encoding="utf-8")
+    pages = {path.stem for path in (ROOT / "docs/guide").glob("*.md")} - {"index"}
+    assert pages == set(re.search(r":maxdepth: 2\n\n(.*?)```", text, re.DOTALL)[1].split())
 
 
 def test_code_quoted_in_contributing_is_the_code():
