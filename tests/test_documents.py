@@ -12,6 +12,8 @@ import pytest
 
 import foldless
 from foldless import criteria, displays, searches
+from foldless.cli import run
+from foldless.datasets import make_ripley
 from foldless.named import NAMED
 
 ROOT = Path(__file__).parents[1]
@@ -163,6 +165,49 @@ def test_the_lines_of_the_readme_run():
     found = doctest.testfile(str(ROOT / "README.md"), module_relative=False, optionflags=doctest.ELLIPSIS)
     assert found.attempted >= 9
     assert found.failed == 0
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    """A folder with a table to tune on and rows to predict."""
+    X, y = make_ripley(60, random_state=0)
+    rows = [f"{a},{b},{c}" for (a, b), c in zip(X, y)]
+    (tmp_path / "data.csv").write_text("\n".join(["first,second,y", *rows]), encoding="utf-8")
+    (tmp_path / "new.csv").write_text("first,second\n0.1,0.2\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return X, y
+
+
+def test_the_commands_of_the_readme_run(desk, capsys):
+    commands = re.findall(
+        r"^    foldless (.+)$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert len(commands) == 2
+    assert [run(command.split()) for command in commands] == [0, 0]
+    assert capsys.readouterr().out.splitlines()[-1].startswith(("0,", "1,"))
+
+
+def blocks(name):
+    """Python code of a page of the manual."""
+    return re.findall(r"```python\n(.*?)```", (ROOT / "docs" / name).read_text(encoding="utf-8"), re.DOTALL)
+
+
+PAGES = [
+    p.relative_to(ROOT / "docs").as_posix()
+    for p in sorted((ROOT / "docs").glob("**/*.md"))
+    if "_build" not in p.parts
+]
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if blocks(name)])
+@pytest.mark.filterwarnings("ignore::foldless.errors.FoldlessWarning")
+def test_the_code_of_the_manual_runs(name, desk, capsys):
+    matplotlib.use("agg", force=True)
+    X, y = desk
+    names = {"X": X, "y": y, "X_new": X[:3], **{n: getattr(foldless, n) for n in foldless.__all__}}
+    for block in blocks(name):
+        exec(compile(block, name, "exec"), names)  # noqa: S102 - our own pages
+    matplotlib.pyplot.close("all")
 
 
 def test_the_readme_keeps_a_place_for_the_measurements():
