@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from foldless.landscape import WORDS
+from foldless.landscape import WORDS, descents
 from foldless.marks import BLUE, GREY, ORANGE, axis, figure, finite, inert, log_axis, named_axis
 
 SCALE = [[0.0, "#14315f"], [0.3, "#2f6db5"], [0.6, "#86b5dc"], [1.0, "#e9eef3"]]
@@ -44,12 +44,13 @@ def _ends(values):
 
 
 def _descent(outcome):
-    steps = [step for step in outcome.trace if step.why != "start" and np.isfinite(step.value)]
+    gap = np.full((1, 2), np.nan)  # between one descent and the next
+    path = np.concatenate([gap, *(np.concatenate([np.exp(path), gap]) for path in descents(outcome.trace))])
     return {
         "type": "scatter",
         "mode": "lines",
-        "x": finite(np.exp([step.theta[0] for step in steps])),
-        "y": finite(np.exp([step.theta[1] for step in steps])),
+        "x": finite(path[:, 0]),
+        "y": finite(path[:, 1]),
         "line": {"color": "rgba(224,119,47,0.7)", "width": 1},
         "showlegend": False,
         "hoverinfo": "skip",
