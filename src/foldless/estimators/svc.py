@@ -70,8 +70,8 @@ class KernelSVC(ClassifierMixin, ClassifierShell):
         the hinge with ``criterion="loo"``.
     calibration_ : Sigmoid
         From outputs to probabilities, fitted on ``loo_decision_``.
-    loo_proba_ : array of shape (n, n_classes)
-        Probabilities from ``loo_decision_``.
+    loo_proba_ : array of shape (n, n_classes), or None
+        Probabilities from ``loo_decision_``; None where a posterior gives the probabilities.
     trace_, n_evaluations_, selection_, n_features_in_
         As in :class:`KernelLogisticRegression`.
 
@@ -159,8 +159,8 @@ class KernelSVC(ClassifierMixin, ClassifierShell):
         )
         self.loo_decision_ = outputs[:, 0] if len(self.classes_) == 2 else outputs
         self.calibration_ = calibrate(outputs, Y, weights)
-        self.loo_proba_ = self.calibration_(outputs)
         self._posterior = self._bayes(selection) if selection.criterion.name in BAYESIAN else None
+        self.loo_proba_ = self.calibration_(outputs) if self._posterior is None else None
         if self._posterior is None and not hasattr(selection.solution.gram, "F"):
             self._keep_support()
         return self
