@@ -37,7 +37,7 @@ class Task:
     ----------
     X, y : arrays
     fit_params : dict
-        Passed on to ``fit``; ``sample_weight`` is heard by the criteria too.
+        Passed on to ``fit``; ``sample_weight`` (``svc__sample_weight``) is heard by the criteria too.
     criterion, search
         As in :class:`foldless.KernelSearch`.
     options : dict
@@ -127,7 +127,9 @@ def _needs_folds(tail, prefix, spaces):
     """Tell whether the machine is one of ours but for something that no criterion holds for: ``"auto"`` is then folds."""
     listed = [part.values for space in spaces for n, part in space.items() if n == f"{prefix}kernel"]
     kernels = [getattr(tail, "kernel", None), *(kernel for values in listed for kernel in values)]
-    return isinstance(tail, (SVR, NuSVR)) or (isinstance(tail, (SVC, NuSVC)) and "sigmoid" in kernels)
+    return isinstance(tail, (SVR, NuSVR)) or (
+        isinstance(tail, (SVC, NuSVC, KernelRidge)) and "sigmoid" in kernels
+    )
 
 
 def _check_names(estimator, space):
@@ -159,16 +161,21 @@ def take_apart(estimator):
     """Return what comes before the machine (a pipeline or ``None``), the machine, and the prefix of its parameters."""
     if not isinstance(estimator, Pipeline):
         return None, estimator, ""
-    name, tail = estimator.steps[-1]
-    head = Pipeline(estimator.steps[:-1]) if len(estimator.steps) > 1 else None
-    return head, tail, f"{name}__"
+    name, last = estimator.steps[-1]
+    inner, tail, prefix = take_apart(last)  # a pipeline may end in a pipeline
+    steps = [*estimator.steps[:-1], *([] if inner is None else [(name, inner)])]
+    return Pipeline(steps) if steps else None, tail, f"{name}__{prefix}"
 
 
-def _through(head, task):
+def _points(head, tail, task):
     """Return the points as the machine sees them."""
-    if head is None:
-        return task.X
-    return clone(head).fit_transform(task.X, task.y)
+    X = task.X if head is None else clone(head).fit_transform(task.X, task.y)
+    X = check_array(X, accept_sparse="csr", dtype=np.float64, input_name="X", estimator=tail)
+    if get_tags(tail).input_tags.pairwise and X.shape[0] != X.shape[1]:
+        raise ValueError(
+            f"kernel='precomputed' needs a square Gram matrix of the training points, got shape {X.shape}."
+        )
+    return X
 
 
 # A criterion without folds.
@@ -176,9 +183,9 @@ def _through(head, task):
 
 def _foldless(estimator, setting, moving, task):
     head, tail, prefix = take_apart(estimator)
-    X = check_array(_through(head, task), accept_sparse="csr", dtype=np.float64)
+    X = _points(head, tail, task)
     ranges = None if moving is None else {n.removeprefix(prefix): _span(part) for n, part in moving.items()}
-    X, y, weight = _weighing(tail, X, task)
+    X, y, weight = _weighing(tail, X, task, f"{prefix}sample_weight")
     words = translate(tail, X, y, ranges, weight)
     lists = {n.removeprefix(prefix): p for n, p in (moving or {}).items() if isinstance(p, Choices)}
     _check_moving(words, moving, prefix)
@@ -212,9 +219,9 @@ def _foldless(estimator, setting, moving, task):
     )
 
 
-def _weighing(tail, X, task):
+def _weighing(tail, X, task, name):
     """Return points, targets and weights without the rows that weigh nothing."""
-    weight = task.fit_params.get("sample_weight")
+    weight = task.fit_params.get(name)
     if weight is None or np.all(weight > 0):
         return X, task.y, weight
     rows = np.flatnonzero(weight > 0)
@@ -262,7 +269,7 @@ def _itself(estimator, setting, moving, task):
     fitted = clone(tail).set_params(**{k: v for k, v in asked.items() if k in tail.get_params()})
     head = None if head is None else clone(head)
     X = task.X if head is None else head.fit_transform(task.X, task.y)
-    fitted.fit(X, task.y, **task.fit_params)
+    fitted.fit(X, task.y, **{name.removeprefix(prefix): value for name, value in task.fit_params.items()})
     selection = fitted.selection_
     letter = "C" if hasattr(fitted, "C_") else "alpha"
 
@@ -272,7 +279,10 @@ def _itself(estimator, setting, moving, task):
         strength = float(np.exp(np.r_[theta[p:], selection.machine.theta][0]))
         return setting | {f"{prefix}kernel": frozen(kernel), prefix + letter: strength}
 
-    whole = fitted if head is None else Pipeline([*head.steps, (prefix.removesuffix("__"), fitted)])
+    names = prefix.split(
+        "__"
+    )  # in a pipeline within a pipeline the steps would lose theirs: it is then fitted anew
+    whole = {1: fitted, 2: Pipeline([*(head.steps if head else ()), (names[0], fitted)])}.get(len(names))
     return Attempt(
         setting=setting,
         value=float(selection.reading.value),
@@ -337,7 +347,7 @@ def _refits(estimator, setting, moving, task):
 def _usual(estimator, task):
     """Return the usual ranges of a kernel machine, under its names in a pipeline."""
     head, tail, prefix = take_apart(estimator)
-    X = check_array(_through(head, task), accept_sparse="csr", dtype=np.float64)
+    X = _points(head, tail, task)
     ranges = usual_space(tail, X, task.y) if isinstance(tail, (SVC, NuSVC, SVR, NuSVR, KernelRidge)) else {}
     if not ranges:
         raise ValueError(

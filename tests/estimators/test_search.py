@@ -14,8 +14,8 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, LeaveOneOut, cross_val_predict, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, SVR, NuSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -275,6 +275,42 @@ def test_rows_without_weight_take_no_part(ripley):
         KernelSearch(SVC()).fit(X, y, sample_weight=y)
 
 
+def test_the_weights_of_a_pipeline_go_by_the_name_of_the_step(ripley):
+    X, y = ripley
+    weight = np.r_[np.zeros(20), np.full(len(y) - 20, 2.0)]
+    pipe = make_pipeline(FunctionTransformer(), SVC())
+    weighed = KernelSearch(pipe).fit(X, y, svc__sample_weight=weight)
+    plain = KernelSearch(SVC()).fit(X, y, sample_weight=weight)
+    assert weighed.best_params_ == {f"svc__{name}": value for name, value in plain.best_params_.items()}
+    with pytest.raises(ValueError, match=r"pass svc__sample_weight=\.\.\. instead of sample_weight"):
+        KernelSearch(pipe).fit(X, y, sample_weight=weight)
+    with pytest.raises(ValueError, match="Negative values"):
+        KernelSearch(pipe).fit(X, y, svc__sample_weight=-weight)
+
+
+@pytest.mark.parametrize("machine", [SVC(), KernelLogisticRegression()])
+def test_a_pipeline_may_end_in_a_pipeline(ripley, machine):
+    nested = Pipeline(
+        [("scale", StandardScaler()), ("rest", Pipeline([("same", FunctionTransformer()), ("it", machine)]))]
+    )
+    flat = Pipeline([("scale", StandardScaler()), ("it", machine)])
+    search, plain = KernelSearch(nested).fit(*ripley), KernelSearch(flat).fit(*ripley)
+    assert search.best_params_ == {f"rest__{name}": value for name, value in plain.best_params_.items()}
+    assert search.decision_function(ripley[0]) == pytest.approx(plain.decision_function(ripley[0]), abs=1e-6)
+
+
+def test_a_precomputed_gram_matrix_must_be_square(ripley):
+    with pytest.raises(
+        ValueError, match=r"needs a square Gram matrix of the training points, got shape \(90, 2\)"
+    ):
+        KernelSearch(SVC(kernel="precomputed")).fit(*ripley)
+
+
+def test_what_cannot_fit_is_refused(ripley):
+    with pytest.raises(TypeError, match="estimator must have a fit method, got 'svc'"):
+        KernelSearch("svc").fit(*ripley)
+
+
 def test_a_gaussian_process_classifier_gets_its_kernel(ripley):
     X, y = ripley
     kernel = ConstantKernel(10.0) * RBF(0.5)
@@ -402,11 +438,12 @@ def test_folds_without_a_space_need_one_for_a_stranger(ripley):
         KernelSearch(RandomForestClassifier(), criterion="cv").fit(*ripley)
 
 
-@pytest.mark.parametrize("estimator", [SVR(), SVC(kernel="sigmoid")])
+@pytest.mark.filterwarnings("ignore:Singular matrix")  # of KernelRidge, whose sigmoid kernel is indefinite
+@pytest.mark.parametrize("estimator", [SVR(), SVC(kernel="sigmoid"), KernelRidge(kernel="sigmoid")])
 def test_machines_without_a_criterion_fall_back_on_folds(estimator, ripley):
     with pytest.warns(SearchWarning):
         search = KernelSearch(estimator, max_evaluations=3).fit(*ripley)
-    assert {"C", "gamma"} <= set(search.best_params_)
+    assert {"alpha" if isinstance(estimator, KernelRidge) else "C", "gamma"} <= set(search.best_params_)
     assert not hasattr(search, "selection_")
 
 
