@@ -15,13 +15,14 @@ from sklearn.utils import check_array, get_tags
 from foldless.contracts import Box, Step
 from foldless.errors import SearchWarning
 from foldless.refits import Refits, usual_space
-from foldless.searches import Grid
+from foldless.searches import LBFGS, Grid
 from foldless.selection import CUT_SHORT, as_search, select
 from foldless.shell import KernelShell
 from foldless.space import Choices, Range, settings
 from foldless.translation import translate
 
 FOLDS = 10  # honest ones, if nobody says
+ROUGHLY = 1e-4  # relative change of the criterion at which a search over a machine that stands in is over
 MOVABLE = ("C", "alpha", "gamma", "coef0")  # numbers that a criterion can follow
 KNOWN = (
     "SVC, NuSVC, KernelRidge, GaussianProcessClassifier, GaussianProcessRegressor, foldless's own estimators, "
@@ -187,6 +188,8 @@ def _foldless(estimator, setting, moving, task):
     ranges = None if moving is None else {n.removeprefix(prefix): _span(part) for n, part in moving.items()}
     X, y, weight = _weighing(tail, X, task, f"{prefix}sample_weight")
     words = translate(tail, X, y, ranges, weight)
+    standing_in = task.criterion == "auto" and words.stand_in is not None
+    words = words.stand_in if standing_in else words
     lists = {n.removeprefix(prefix): p for n, p in (moving or {}).items() if isinstance(p, Choices)}
     _check_moving(words, moving, prefix)
     selection = select(
@@ -195,9 +198,10 @@ def _foldless(estimator, setting, moving, task):
         kernel=words.kernel,
         machine=words.machine,
         criterion=words.criterion if task.criterion == "auto" else task.criterion,
-        search=_lattice(words, lists) if lists else task.search,
+        search=_lattice(words, lists) if lists else _search(task, standing_in),
         tune_machine=words.tune_machine,
         regularisation=words.regularisation,
+        finer=not standing_in,
         **task.options,
     )
 
@@ -217,6 +221,11 @@ def _foldless(estimator, setting, moving, task):
         params=params,
         selection=selection,
     )
+
+
+def _search(task, standing_in):
+    """Return the search; the digits of an optimum of another machine mean nothing."""
+    return LBFGS(tolerance=ROUGHLY) if standing_in and task.search == LBFGS.name else task.search
 
 
 def _weighing(tail, X, task, name):

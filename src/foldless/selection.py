@@ -131,6 +131,7 @@ def select(
     regularisation=None,
     gram="auto",
     n_components=None,
+    finer=True,
     n_starts=None,
     max_evaluations=None,
     time_budget=None,
@@ -156,6 +157,9 @@ def select(
     gram : {"auto", "dense", "lowrank", "nystrom"}
     n_components : int, optional
         Landmarks of a low-rank Gram.
+    finer : bool
+        Whether the last fit may be on a finer Gram than the search needed; not worth it where only the parameters
+        are wanted.
     n_starts : int, optional
         Descents of the search.
     max_evaluations, time_budget : optional
@@ -196,6 +200,7 @@ def select(
         regularisation=regularisation,
         gram=gram,
         n_components=n_components,
+        finer=finer,
         seed=seed,
         max_evaluations=_share(max_evaluations, len(kernels)),
         time_budget=time_budget,
@@ -422,6 +427,7 @@ class Plan:
     regularisation: tuple[float, float] | None = None
     gram: str = "auto"
     n_components: int | None = None
+    finer: bool = True
     seed: Any = 0
     max_evaluations: int | None = None
     time_budget: float | None = None
@@ -483,7 +489,7 @@ class Plan:
 
     def ends_finer(self, gap):
         """Whether the last fit is on a finer representation than the search needed."""
-        free = self.gram == "auto" and self.n_components is None
+        free = self.finer and self.gram == "auto" and self.n_components is None
         return free and gap > 0 and (self.X.shape[0] <= FINISH or gap > NEGLIGIBLE)
 
     def finish(self, problem, outcome, start=None):
