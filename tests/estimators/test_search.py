@@ -24,7 +24,7 @@ from foldless.datasets import make_ripley
 from foldless.errors import SearchWarning, UnknownName
 from foldless.labels import one_versus_rest
 from foldless.losses import Logistic
-from foldless.machines import HingeSVM, SmoothMachine
+from foldless.machines import LSSVM, HingeSVM, SmoothMachine
 from foldless.representation import Dense
 
 
@@ -58,21 +58,40 @@ def test_the_best_estimator_is_the_wrapped_one_with_the_best_parameters(fitted, 
     assert list(fitted.classes_) == [0, 1]
 
 
-def test_the_best_score_is_minus_the_criterion_of_that_machine(fitted, ripley):
+@pytest.fixture(scope="module")
+def judged(ripley):
+    """Tuned by a criterion of the support vector machine itself."""
+    return KernelSearch(make_pipeline(StandardScaler(), SVC()), criterion="gacv").fit(*ripley)
+
+
+def test_the_best_score_is_minus_the_criterion_of_that_machine(judged, ripley):
+    X, y = ripley
+    Z = StandardScaler().fit_transform(X)
+    kernel = RBF(1 / np.sqrt(2 * judged.best_params_["svc__gamma"]))
+    solution = HingeSVM(judged.best_params_["svc__C"]).solve(Dense(Z).gram(kernel), one_versus_rest(y, 2))
+    assert judged.best_score_ == pytest.approx(-criteria.GACV()(solution).value, rel=1e-9)
+
+
+def test_without_a_criterion_a_machine_by_squares_with_half_of_C_stands_in(fitted, ripley):
     X, y = ripley
     Z = StandardScaler().fit_transform(X)
     kernel = RBF(1 / np.sqrt(2 * fitted.best_params_["svc__gamma"]))
-    solution = HingeSVM(fitted.best_params_["svc__C"]).solve(Dense(Z).gram(kernel), one_versus_rest(y, 2))
-    assert fitted.best_score_ == pytest.approx(-criteria.GACV()(solution).value, rel=1e-9)
+    solution = LSSVM(fitted.best_params_["svc__C"] / 2).solve(Dense(Z).gram(kernel), one_versus_rest(y, 2))
+    assert fitted.best_score_ == pytest.approx(-criteria.CalibratedLOO()(solution).value, rel=1e-9)
 
 
-def test_the_machine_judged_is_the_machine_fitted(fitted, ripley):
+def test_weights_weigh_the_fit_and_the_errors_of_the_machine_that_stands_in(ripley):
+    X, y = ripley
+    machine = KernelSearch(SVC(class_weight={0: 1, 1: 3})).fit(X, y).selection_.machine
+    assert np.array_equal(machine.weights, np.where(y == 1, 3.0, 1.0))
+    assert machine.costs == pytest.approx(machine.weights / machine.weights.mean())
+
+
+def test_the_machine_judged_is_the_machine_fitted(judged, ripley):
     """Our outputs at the training points are those of scikit-learn's SVC with the same parameters."""
-    ours = (
-        fitted.selection_.solution.gram.matmul(fitted.selection_.solution.alpha)[:, 0]
-        + fitted.selection_.solution.b
-    )
-    assert ours == pytest.approx(fitted.decision_function(ripley[0]), abs=5e-3)  # libsvm stops at 1e-3
+    solution = judged.selection_.solution
+    ours = solution.gram.matmul(solution.alpha)[:, 0] + solution.b
+    assert ours == pytest.approx(judged.decision_function(ripley[0]), abs=5e-3)  # libsvm stops at 1e-3
 
 
 def test_results_have_the_keys_and_shapes_of_grid_search(fitted):
@@ -126,8 +145,8 @@ def test_lists_of_numbers_are_the_grid_of_grid_search(ripley):
     assert sorted(map(key, ours.cv_results_["params"])) == sorted(map(key, theirs.cv_results_["params"]))
     X, y = ripley
     values = {
-        (C, g): -criteria.GACV()(
-            HingeSVM(C).solve(Dense(X).gram(RBF(1 / np.sqrt(2 * g))), one_versus_rest(y, 2))
+        (C, g): -criteria.CalibratedLOO()(
+            LSSVM(C / 2).solve(Dense(X).gram(RBF(1 / np.sqrt(2 * g))), one_versus_rest(y, 2))
         ).value
         for C in grid["C"]
         for g in grid["gamma"]
@@ -222,7 +241,8 @@ def test_a_space_that_makes_no_sense_is_refused(ripley, space, error, words):
     ],
 )
 def test_every_kernel_of_svc_has_its_default_space(ripley, svc, names):
-    search = KernelSearch(svc).fit(*ripley)
+    assert set(KernelSearch(svc).fit(*ripley).best_params_) == names
+    search = KernelSearch(svc, criterion="gacv").fit(*ripley)
     assert set(search.best_params_) == names
     ours = search.selection_.solution
     outputs = ours.gram.matmul(ours.alpha)[:, 0] + ours.b
@@ -460,8 +480,8 @@ def test_unknown_names_are_refused(ripley):
 def test_budgets_are_shared_by_the_listed_values(ripley):
     space = {"C": (0.1, 10), "class_weight": [None, "balanced"]}
     with pytest.warns(SearchWarning):
-        search = KernelSearch(SVC(), space, max_evaluations=8).fit(*ripley)
-    assert search.n_evaluations_ == 8
+        search = KernelSearch(SVC(), space, max_evaluations=4).fit(*ripley)
+    assert search.n_evaluations_ == 4
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
