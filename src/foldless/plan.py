@@ -17,6 +17,7 @@ from foldless.held_out import held_out_cost, improvements, machine_of_rows, set_
 from foldless.machines import Untrained
 from foldless.objective import Problem
 from foldless.representation import Dense, Nystrom
+from foldless.sharing import shared_representation
 from foldless.stages import Stages, is_precomputed, representation_gap
 from foldless.starts import sobol_starts
 from foldless.verbs import diagonal
@@ -147,6 +148,7 @@ class Plan:
         for stage, representation in enumerate(self.stages.of(kernel, rng)):
             if gap <= ENOUGH and isinstance(representation, Dense):
                 break
+            representation = shared_representation(representation)
             problem = Problem(kernel, self.rough, self.criterion, representation, self.Y, self.tune_machine)
             after = self.walk_on(problem, scale, starts, outcome, deadline, f"{chapter}.{stage}")
             fine = after.trace or fine
