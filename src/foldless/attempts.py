@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -273,7 +273,11 @@ def _itself(estimator, setting, moving, task):
             f"{type(tail).__name__} searches its own ranges; param_space may list values, got a range for "
             f"{', '.join(sorted(moving))}."
         )
-    asked = {"search": task.search, **{k: v for k, v in task.options.items() if v is not None}}
+    search = replace(as_search(task.search), checkpoint=task.options.get("checkpoint"))
+    asked = {
+        "search": task.search if search.checkpoint is None else search,
+        **{k: v for k, v in task.options.items() if v is not None},
+    }
     if task.criterion != "auto":
         asked["criterion"] = task.criterion
     fitted = clone(tail).set_params(**{k: v for k, v in asked.items() if k in tail.get_params()})

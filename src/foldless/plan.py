@@ -193,9 +193,9 @@ class Plan:
         """Name of this search in a checkpoint file: what it depends on, in short."""
         if self.checkpoint is None:
             return str(number)
-        parts = replace(
-            self, max_evaluations=None, time_budget=None, n_jobs=None, watch=None, checkpoint=None
-        )
+        search = replace(self.search, checkpoint=None)
+        ends = dict.fromkeys(("max_evaluations", "time_budget", "n_jobs", "watch", "checkpoint"))
+        parts = replace(self, search=search, **ends)
         return f"{joblib_hash((kernel, parts))}.{number}"
 
     @property

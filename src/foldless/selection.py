@@ -97,12 +97,13 @@ def select(
     retune = tune_machine and criterion.blind
     if time_budget is not None:
         time_budget *= _at_a_time(n_jobs, len(kernels)) / len(kernels)
+    search = as_search(search, n_starts)
     plan = Plan(
         X=X,
         Y=Y,
         machine=machine,
         criterion=criterion,
-        search=as_search(search, n_starts),
+        search=search,
         tune_machine=tune_machine and not criterion.blind,
         regularisation=regularisation,
         gram=gram,
@@ -113,7 +114,7 @@ def select(
         time_budget=time_budget,
         n_jobs=None if several else n_jobs,
         watch=watch,
-        checkpoint=checkpoint,
+        checkpoint=search.checkpoint if checkpoint is None else checkpoint,
     )
     with one_blas_thread(X.shape[0]):
         best = _lowest(_try_all(plan, kernels, n_jobs), kernels)

@@ -501,6 +501,29 @@ def test_a_checkpoint_saves_the_evaluations(ripley, tmp_path):
     assert again.best_params_ == first.best_params_
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda file: KernelLogisticRegression(search=searches.LBFGS(checkpoint=file)),
+        lambda file: KernelSearch(KernelLogisticRegression(), checkpoint=file),
+        lambda file: KernelSearch(SVC(), search=searches.LBFGS(checkpoint=file)),
+        lambda file: KernelSearch(
+            SVR(), {"C": [1.0], "gamma": (0.1, 1.0)}, search=searches.LBFGS(checkpoint=file)
+        ),
+    ],
+)
+def test_every_estimator_can_go_on_where_it_was_killed(ripley, tmp_path, make):
+    file = tmp_path / "run.jsonl"
+    with pytest.warns(SearchWarning):
+        make(file).set_params(max_evaluations=4).fit(*ripley)
+    lines = file.read_text().splitlines()
+    whole, alone = make(file).fit(*ripley), make(None).fit(*ripley)
+    assert file.read_text().splitlines()[: len(lines)] == lines
+    assert len(file.read_text().splitlines()) == len(whole.trace_) + 1  # and the line that opens the chapter
+    for step, other in zip(whole.trace_, alone.trace_, strict=True):  # a recalled step hands no warm start on
+        assert step.theta == pytest.approx(other.theta, rel=1e-6)
+
+
 def test_an_ensemble_is_the_weighted_mean_of_the_optima(ripley):
     X, y = ripley
     search = KernelSearch(SVC(), ensemble=True, search=searches.LBFGS(n_starts=6)).fit(X, y)
