@@ -95,6 +95,13 @@ def test_every_search_by_name_reaches_the_same_optimum(ripley):
     assert as_criterion("loo") == criteria.LOO()
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "rbf-ard"])
+def test_gradients_need_fewer_looks_than_a_simplex_for_the_same_value(ripley, kernel):
+    by_gradient, by_simplex = (tune(ripley, kernel=kernel, search=name) for name in ("lbfgs", "nelder-mead"))
+    assert by_gradient.reading.value <= by_simplex.reading.value * (1 + 1e-4)
+    assert 2 * len(by_gradient.outcome.trace) < len(by_simplex.outcome.trace)
+
+
 # The search.
 
 
