@@ -392,10 +392,8 @@ def test_functions_fitted_together_share_what_one_look_can_afford():
     assert len(many.last(rng).landmarks) == 200  # 5000 / 25
 
 
-def test_where_only_the_parameters_are_wanted_the_last_fit_stays_on_the_landmarks():
-    X, y = make_ripley(300, random_state=0)
-    Y = np.where(y == 1, 1.0, -1.0)[:, None]
-    fine, rough = (tune(X, Y, finer=finer) for finer in (True, False))
+def test_where_only_the_parameters_are_wanted_the_last_fit_stays_on_the_landmarks(larger):
+    fine, rough = (tune(larger, finer=finer) for finer in (True, False))
     assert isinstance(fine.representation, Dense)
     assert isinstance(rough.representation, Nystrom)
     assert np.array_equal(rough.outcome.best.theta, fine.outcome.best.theta)
