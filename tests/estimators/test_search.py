@@ -1,5 +1,6 @@
 """KernelSearch: the drop-in for GridSearchCV."""
 
+import json
 import pickle
 
 import numpy as np
@@ -522,6 +523,24 @@ def test_every_estimator_can_go_on_where_it_was_killed(ripley, tmp_path, make):
     assert len(file.read_text().splitlines()) == len(whole.trace_) + 1  # and the line that opens the chapter
     for step, other in zip(whole.trace_, alone.trace_, strict=True):  # a recalled step hands no warm start on
         assert step.theta == pytest.approx(other.theta, rel=1e-6)
+
+
+def test_an_estimator_of_ours_goes_on_from_a_checkpoint(ripley, tmp_path):
+    file, machine = tmp_path / "run.jsonl", KernelLogisticRegression(gram="dense")
+    with pytest.warns(SearchWarning):
+        KernelSearch(machine, checkpoint=file, max_evaluations=8).fit(*ripley)
+    begun = file.read_text()
+    resumed = KernelSearch(machine, checkpoint=file).fit(*ripley)
+    whole = KernelSearch(machine).fit(*ripley)
+    assert file.read_text().startswith(begun)
+    assert len(resumed.trace_) == len(whole.trace_)
+    for one, other in zip(
+        resumed.trace_, whole.trace_
+    ):  # recalled steps give no warm start: not to the last bit
+        assert one.theta == pytest.approx(other.theta, abs=1e-8)
+    assert [step.seconds for step in resumed.trace_[:8]] == [
+        json.loads(line)["seconds"] for line in begun.splitlines()[1:]
+    ]
 
 
 def test_an_ensemble_is_the_weighted_mean_of_the_optima(ripley):

@@ -23,9 +23,9 @@ class HyperPrior(Criterion):
 
     Parameters
     ----------
-    criterion : str or Criterion
+    criterion : str or Criterion, default="loo"
         What to add it to.
-    strength : float
+    strength : float, default=1.0
         s in (1), in the units of the criterion: a sum over the points (``"loo"`` of a logistic regression, ``"evidence"``)
         takes about 1, a mean over n points about 1 / n.
 
