@@ -31,7 +31,8 @@ search.fit(X, y)
 print("the grid's best:", search.best_params_, "criterion", -search.best_score_)
 
 # %%
-# Without a grid the criterion is followed downhill, between and beyond the points of the grid.
+# Without a grid the criterion is followed downhill until a step no longer changes it by a ten-thousandth. The valley is long
+# and flat, C up and gamma down: a third of the evaluations end at nearly the same value.
 
 free = KernelSearch(SVC()).fit(X, y)
 print("free of the grid:", free.best_params_, "criterion", -free.best_score_)

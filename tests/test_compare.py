@@ -8,7 +8,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from foldless import KernelLogisticRegression, compare
-from foldless.compare import Comparison, Row, cliques, corrected_t, wilcoxon
+from foldless.comparison import Comparison, Row, cliques, corrected_t, wilcoxon
 from foldless.datasets import make_ripley
 from foldless.errors import UnknownName
 
@@ -154,3 +154,9 @@ def test_the_pictures_show_every_row(table):
         labels = {label.get_text() for label in ax.get_yticklabels()}
         assert labels == {row.name for row in table.rows}
         matplotlib.pyplot.close(ax.figure)
+
+
+def test_whole_numbers_that_are_no_classes_are_noticed(ripley):
+    X, _ = ripley
+    with pytest.raises(ValueError, match="give task='regression'"):
+        compare(X, np.arange(80))

@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 import matplotlib
+import matplotlib.pyplot
 import pytest
 
 import foldless

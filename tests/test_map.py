@@ -25,7 +25,18 @@ WALKING = {"jobs", "starts", "lattice", "simplex"}
 BELOW_SELECTION = (
     BELOW_CRITERIA
     | WALKING
-    | {"held_out", "criteria", "named", "representation", "stages", "plan", "walk", "searches", "objective"}
+    | {
+        "held_out",
+        "criteria",
+        "named",
+        "representation",
+        "stages",
+        "plan",
+        "walk",
+        "searches",
+        "sharing",
+        "objective",
+    }
 )
 BELOW_ESTIMATORS = BELOW_SELECTION | {"calibration", "selection", "progress", "datasets"}
 FILES = {"sheet", "formats", "encoding"}
@@ -62,7 +73,8 @@ MAY_IMPORT = {
     "criteria": BELOW_CRITERIA,
     "held_out": {"labels", "verbs"},
     "searches": {"contracts", "errors", "walk"} | WALKING,
-    "objective": {"contracts", "errors"},
+    "sharing": set(),
+    "objective": {"contracts", "errors", "sharing"},
     "stages": BELOW_GRAMS | {"grams", "representation"},
     "plan": BELOW_SELECTION - {"plan"},
     "selection": BELOW_SELECTION,
@@ -84,7 +96,8 @@ MAY_IMPORT = {
     "translation": BELOW_SELECTION | {"space"},
     "attempts": BELOW_ESTIMATORS | {"shell", "space", "refits", "translation"},
     "estimators": BELOW_ESTIMATORS | {"shell", "space", "attempts", "ensemble"},
-    "compare": BELOW_ESTIMATORS | {"estimators", "extras"},
+    "comparison": {"extras"},
+    "compare": BELOW_ESTIMATORS | {"comparison", "estimators"},
     "canvas": {"extras"},
     "displays": BELOW_SELECTION | {"canvas", "landscape"},
     "reproduce": BELOW_ESTIMATORS | {"choose", "mixture", "estimators", "measures", "tables", "baselines"},

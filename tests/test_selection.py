@@ -390,3 +390,11 @@ def test_functions_fitted_together_share_what_one_look_can_afford():
     many = Stages(rng.normal(size=(240, 2)), functions=25)
     assert [type(s) for s in many.of(RBF(), rng)] == [Nystrom]
     assert len(many.last(rng).landmarks) == 200  # 5000 / 25
+
+
+def test_where_only_the_parameters_are_wanted_the_last_fit_stays_on_the_landmarks(larger):
+    fine, rough = (tune(larger, finer=finer) for finer in (True, False))
+    assert isinstance(fine.representation, Dense)
+    assert isinstance(rough.representation, Nystrom)
+    assert np.array_equal(rough.outcome.best.theta, fine.outcome.best.theta)
+    assert rough.gap > fine.gap == 0

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,13 +16,14 @@ from foldless.contracts import Box, Step
 from foldless.errors import SearchWarning
 from foldless.plan import CUT_SHORT
 from foldless.refits import Refits, usual_space
-from foldless.searches import Grid
+from foldless.searches import LBFGS, Grid
 from foldless.selection import as_search, select
 from foldless.shell import KernelShell
 from foldless.space import Choices, Range, settings
 from foldless.translation import translate
 
 FOLDS = 10  # honest ones, if nobody says
+ROUGHLY = 1e-4  # relative change of the criterion at which a search over a machine that stands in is over
 MOVABLE = ("C", "alpha", "gamma", "coef0")  # numbers that a criterion can follow
 KNOWN = (
     "SVC, NuSVC, KernelRidge, GaussianProcessClassifier, GaussianProcessRegressor, foldless's own estimators, "
@@ -38,7 +39,7 @@ class Task:
     ----------
     X, y : arrays
     fit_params : dict
-        Passed on to ``fit``; ``sample_weight`` is heard by the criteria too.
+        Passed on to ``fit``; ``sample_weight`` (``svc__sample_weight``) is heard by the criteria too.
     criterion, search
         As in :class:`foldless.KernelSearch`.
     options : dict
@@ -128,7 +129,9 @@ def _needs_folds(tail, prefix, spaces):
     """Tell whether the machine is one of ours but for something that no criterion holds for: ``"auto"`` is then folds."""
     listed = [part.values for space in spaces for n, part in space.items() if n == f"{prefix}kernel"]
     kernels = [getattr(tail, "kernel", None), *(kernel for values in listed for kernel in values)]
-    return isinstance(tail, (SVR, NuSVR)) or (isinstance(tail, (SVC, NuSVC)) and "sigmoid" in kernels)
+    return isinstance(tail, (SVR, NuSVR)) or (
+        isinstance(tail, (SVC, NuSVC, KernelRidge)) and "sigmoid" in kernels
+    )
 
 
 def _check_names(estimator, space):
@@ -160,16 +163,21 @@ def take_apart(estimator):
     """Return what comes before the machine (a pipeline or ``None``), the machine, and the prefix of its parameters."""
     if not isinstance(estimator, Pipeline):
         return None, estimator, ""
-    name, tail = estimator.steps[-1]
-    head = Pipeline(estimator.steps[:-1]) if len(estimator.steps) > 1 else None
-    return head, tail, f"{name}__"
+    name, last = estimator.steps[-1]
+    inner, tail, prefix = take_apart(last)  # a pipeline may end in a pipeline
+    steps = [*estimator.steps[:-1], *([] if inner is None else [(name, inner)])]
+    return Pipeline(steps) if steps else None, tail, f"{name}__{prefix}"
 
 
-def _through(head, task):
+def _points(head, tail, task):
     """Return the points as the machine sees them."""
-    if head is None:
-        return task.X
-    return clone(head).fit_transform(task.X, task.y)
+    X = task.X if head is None else clone(head).fit_transform(task.X, task.y)
+    X = check_array(X, accept_sparse="csr", dtype=np.float64, input_name="X", estimator=tail)
+    if get_tags(tail).input_tags.pairwise and X.shape[0] != X.shape[1]:
+        raise ValueError(
+            f"kernel='precomputed' needs a square Gram matrix of the training points, got shape {X.shape}."
+        )
+    return X
 
 
 # A criterion without folds.
@@ -177,10 +185,12 @@ def _through(head, task):
 
 def _foldless(estimator, setting, moving, task):
     head, tail, prefix = take_apart(estimator)
-    X = check_array(_through(head, task), accept_sparse="csr", dtype=np.float64)
+    X = _points(head, tail, task)
     ranges = None if moving is None else {n.removeprefix(prefix): _span(part) for n, part in moving.items()}
-    X, y, weight = _weighing(tail, X, task)
+    X, y, weight = _weighing(tail, X, task, f"{prefix}sample_weight")
     words = translate(tail, X, y, ranges, weight)
+    standing_in = task.criterion == "auto" and words.stand_in is not None
+    words = words.stand_in if standing_in else words
     lists = {n.removeprefix(prefix): p for n, p in (moving or {}).items() if isinstance(p, Choices)}
     _check_moving(words, moving, prefix)
     selection = select(
@@ -189,9 +199,10 @@ def _foldless(estimator, setting, moving, task):
         kernel=words.kernel,
         machine=words.machine,
         criterion=words.criterion if task.criterion == "auto" else task.criterion,
-        search=_lattice(words, lists) if lists else task.search,
+        search=_lattice(words, lists) if lists else _search(task, standing_in),
         tune_machine=words.tune_machine,
         regularisation=words.regularisation,
+        finer=not standing_in,
         **task.options,
     )
 
@@ -213,9 +224,14 @@ def _foldless(estimator, setting, moving, task):
     )
 
 
-def _weighing(tail, X, task):
+def _search(task, standing_in):
+    """Return the search; the digits of an optimum of another machine mean nothing."""
+    return LBFGS(tolerance=ROUGHLY) if standing_in and task.search == LBFGS.name else task.search
+
+
+def _weighing(tail, X, task, name):
     """Return points, targets and weights without the rows that weigh nothing."""
-    weight = task.fit_params.get("sample_weight")
+    weight = task.fit_params.get(name)
     if weight is None or np.all(weight > 0):
         return X, task.y, weight
     rows = np.flatnonzero(weight > 0)
@@ -257,14 +273,17 @@ def _itself(estimator, setting, moving, task):
             f"{type(tail).__name__} searches its own ranges; param_space may list values, got a range for "
             f"{', '.join(sorted(moving))}."
         )
-    asked = {"search": task.search, **{k: v for k, v in task.options.items() if v is not None}}
+    search = replace(as_search(task.search), checkpoint=task.options.get("checkpoint"))
+    asked = {
+        "search": task.search if search.checkpoint is None else search,
+        **{k: v for k, v in task.options.items() if v is not None},
+    }
     if task.criterion != "auto":
         asked["criterion"] = task.criterion
     fitted = clone(tail).set_params(**{k: v for k, v in asked.items() if k in tail.get_params()})
-    fitted._checkpoint = task.options.get("checkpoint")
     head = None if head is None else clone(head)
     X = task.X if head is None else head.fit_transform(task.X, task.y)
-    fitted.fit(X, task.y, **task.fit_params)
+    fitted.fit(X, task.y, **{name.removeprefix(prefix): value for name, value in task.fit_params.items()})
     selection = fitted.selection_
     letter = "C" if hasattr(fitted, "C_") else "alpha"
 
@@ -274,7 +293,10 @@ def _itself(estimator, setting, moving, task):
         strength = float(np.exp(np.r_[theta[p:], selection.machine.theta][0]))
         return setting | {f"{prefix}kernel": frozen(kernel), prefix + letter: strength}
 
-    whole = fitted if head is None else Pipeline([*head.steps, (prefix.removesuffix("__"), fitted)])
+    names = prefix.split(
+        "__"
+    )  # in a pipeline within a pipeline the steps would lose theirs: it is then fitted anew
+    whole = {1: fitted, 2: Pipeline([*(head.steps if head else ()), (names[0], fitted)])}.get(len(names))
     return Attempt(
         setting=setting,
         value=float(selection.reading.value),
@@ -339,7 +361,7 @@ def _refits(estimator, setting, moving, task):
 def _usual(estimator, task):
     """Return the usual ranges of a kernel machine, under its names in a pipeline."""
     head, tail, prefix = take_apart(estimator)
-    X = check_array(_through(head, task), accept_sparse="csr", dtype=np.float64)
+    X = _points(head, tail, task)
     ranges = usual_space(tail, X, task.y) if isinstance(tail, (SVC, NuSVC, SVR, NuSVR, KernelRidge)) else {}
     if not ranges:
         raise ValueError(

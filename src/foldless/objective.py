@@ -8,6 +8,7 @@ import numpy as np
 
 from foldless.contracts import Evaluation, Matrix, Reading
 from foldless.errors import NotPositiveDefinite, Undefined
+from foldless.sharing import shared
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,14 +48,16 @@ class Problem:
     def solve(self, theta, start=None):
         """Return kernel, machine and solution at ``theta``."""
         kernel, machine = self.at(theta)
-        return kernel, machine, machine.solve(self.gram(kernel), self.Y, start)
+        parts = (self.representation, kernel, machine, self.Y, start)
+        return kernel, machine, shared(parts, lambda: machine.solve(self.gram(kernel), self.Y, start))
 
     def gram(self, kernel):
         """Return the Gram of ``kernel``; the latest is kept, with what was computed from it."""
         key = kernel.theta.tobytes()
         latest = self._latest.get("gram")
         if latest is None or latest[0] != key:  # one tuple: descents run side by side
-            latest = self._latest["gram"] = (key, self.representation.gram(kernel))
+            found = shared((self.representation, kernel), lambda: self.representation.gram(kernel))
+            latest = self._latest["gram"] = (key, found)
         return latest[1]
 
     @cached_property

@@ -17,6 +17,7 @@ from foldless.held_out import held_out_cost, improvements, machine_of_rows, set_
 from foldless.machines import Untrained
 from foldless.objective import Problem
 from foldless.representation import Dense, Nystrom
+from foldless.sharing import shared_representation
 from foldless.stages import Stages, is_precomputed, representation_gap
 from foldless.starts import sobol_starts
 from foldless.verbs import diagonal
@@ -101,6 +102,7 @@ class Plan:
     regularisation: tuple[float, float] | None = None
     gram: str = "auto"
     n_components: int | None = None
+    finer: bool = True
     seed: Any = 0
     max_evaluations: int | None = None
     time_budget: float | None = None
@@ -146,6 +148,7 @@ class Plan:
         for stage, representation in enumerate(self.stages.of(kernel, rng)):
             if gap <= ENOUGH and isinstance(representation, Dense):
                 break
+            representation = shared_representation(representation)
             problem = Problem(kernel, self.rough, self.criterion, representation, self.Y, self.tune_machine)
             after = self.walk_on(problem, scale, starts, outcome, deadline, f"{chapter}.{stage}")
             fine = after.trace or fine
@@ -168,7 +171,8 @@ class Plan:
 
     def ends_finer(self, gap):
         """Whether the last fit is on a finer representation than the search needed."""
-        return self.stages.free and gap > 0 and (self.X.shape[0] <= FINISH or gap > NEGLIGIBLE)
+        free = self.finer and self.stages.free
+        return free and gap > 0 and (self.X.shape[0] <= FINISH or gap > NEGLIGIBLE)
 
     def finish(self, problem, outcome, start=None):
         """Fit at the best point with all digits."""
@@ -189,9 +193,9 @@ class Plan:
         """Name of this search in a checkpoint file: what it depends on, in short."""
         if self.checkpoint is None:
             return str(number)
-        parts = replace(
-            self, max_evaluations=None, time_budget=None, n_jobs=None, watch=None, checkpoint=None
-        )
+        search = replace(self.search, checkpoint=None)
+        ends = dict.fromkeys(("max_evaluations", "time_budget", "n_jobs", "watch", "checkpoint"))
+        parts = replace(self, search=search, **ends)
         return f"{joblib_hash((kernel, parts))}.{number}"
 
     @property

@@ -38,6 +38,7 @@ def select(
     regularisation=None,
     gram="auto",
     n_components=None,
+    finer=True,
     n_starts=None,
     max_evaluations=None,
     time_budget=None,
@@ -63,6 +64,9 @@ def select(
     gram : {"auto", "dense", "lowrank", "nystrom"}
     n_components : int, optional
         Landmarks of a low-rank Gram.
+    finer : bool
+        Whether the last fit may be on a finer Gram than the search needed; not worth it where only the parameters
+        are wanted.
     n_starts : int, optional
         Descents of the search.
     max_evaluations, time_budget : optional
@@ -93,22 +97,24 @@ def select(
     retune = tune_machine and criterion.blind
     if time_budget is not None:
         time_budget *= _at_a_time(n_jobs, len(kernels)) / len(kernels)
+    search = as_search(search, n_starts)
     plan = Plan(
         X=X,
         Y=Y,
         machine=machine,
         criterion=criterion,
-        search=as_search(search, n_starts),
+        search=search,
         tune_machine=tune_machine and not criterion.blind,
         regularisation=regularisation,
         gram=gram,
         n_components=n_components,
+        finer=finer,
         seed=seed,
         max_evaluations=_share(max_evaluations, len(kernels)),
         time_budget=time_budget,
         n_jobs=None if several else n_jobs,
         watch=watch,
-        checkpoint=checkpoint,
+        checkpoint=search.checkpoint if checkpoint is None else checkpoint,
     )
     with one_blas_thread(X.shape[0]):
         best = _lowest(_try_all(plan, kernels, n_jobs), kernels)

@@ -6,7 +6,7 @@ A search is a frozen record of options with a method ``run(walk, box, starts)``.
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from threading import Event, Lock
@@ -222,8 +222,15 @@ def _finish(walk, task):
 
 @dataclass(frozen=True)
 class Search:
-    """Base of all searches: called with a function and a box, it returns an :class:`Outcome`."""
+    """Base of all searches: called with a function and a box, it returns an :class:`Outcome`.
 
+    Parameters
+    ----------
+    checkpoint : path, optional
+        File for the steps as they are taken; a killed run continues from it. Every search takes it, by name.
+    """
+
+    checkpoint: str | Path | None = field(default=None, kw_only=True, repr=False)
     name: ClassVar[str] = ""
 
     def run(self, walk: Walk, box: Box, starts: Sequence[Vector]) -> Stop:
@@ -260,7 +267,7 @@ class Search:
             max_evaluations=max_evaluations,
             time_budget=time_budget,
             watch=watch,
-            checkpoint=checkpoint,
+            checkpoint=self.checkpoint if checkpoint is None else checkpoint,
             chapter=chapter,
             n_jobs=n_jobs,
         )

@@ -39,7 +39,7 @@ TABLE = {
         *BLIND,
     ],
     KernelSVC: SUPPORT,
-    KernelLSSVC: ["loo", "kfold", "evidence", "gcv", "cv", *BLIND],
+    KernelLSSVC: ["loo", "calibrated-loo", "kfold", "evidence", "gcv", "cv", *BLIND],
     KernelRidgeRegressor: ["loo", "kfold", "evidence", "abic", "sic", "gcv", "mallows", "cv"],
 }
 PAIRS = [(kind, {}, name) for kind, names in TABLE.items() for name in names]

@@ -74,9 +74,10 @@ def test_a_surface_needs_two_parameters(ripley):
         SurfaceDisplay.from_estimator(KernelLogisticRegression(C=1.0).fit(*ripley))
 
 
-def test_the_surface_of_a_search_around_svc(ripley):
-    display = SurfaceDisplay.from_estimator(KernelSearch(SVC()).fit(*ripley))
-    assert display.criterion == "gacv"
+@pytest.mark.parametrize(("asked", "drawn"), [("auto", "calibrated-loo"), ("gacv", "gacv")])
+def test_the_surface_of_a_search_around_svc(ripley, asked, drawn):
+    display = SurfaceDisplay.from_estimator(KernelSearch(SVC(), criterion=asked).fit(*ripley))
+    assert display.criterion == drawn
 
 
 def test_the_trace_has_every_evaluation_and_falls(model):

@@ -15,8 +15,8 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, LeaveOneOut, cross_val_predict, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, SVR, NuSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -25,7 +25,7 @@ from foldless.datasets import make_ripley
 from foldless.errors import SearchWarning, UnknownName
 from foldless.labels import one_versus_rest
 from foldless.losses import Logistic
-from foldless.machines import HingeSVM, SmoothMachine
+from foldless.machines import LSSVM, HingeSVM, SmoothMachine
 from foldless.representation import Dense
 
 
@@ -59,21 +59,40 @@ def test_the_best_estimator_is_the_wrapped_one_with_the_best_parameters(fitted, 
     assert list(fitted.classes_) == [0, 1]
 
 
-def test_the_best_score_is_minus_the_criterion_of_that_machine(fitted, ripley):
+@pytest.fixture(scope="module")
+def judged(ripley):
+    """Tuned by a criterion of the support vector machine itself."""
+    return KernelSearch(make_pipeline(StandardScaler(), SVC()), criterion="gacv").fit(*ripley)
+
+
+def test_the_best_score_is_minus_the_criterion_of_that_machine(judged, ripley):
+    X, y = ripley
+    Z = StandardScaler().fit_transform(X)
+    kernel = RBF(1 / np.sqrt(2 * judged.best_params_["svc__gamma"]))
+    solution = HingeSVM(judged.best_params_["svc__C"]).solve(Dense(Z).gram(kernel), one_versus_rest(y, 2))
+    assert judged.best_score_ == pytest.approx(-criteria.GACV()(solution).value, rel=1e-9)
+
+
+def test_without_a_criterion_a_machine_by_squares_with_half_of_C_stands_in(fitted, ripley):
     X, y = ripley
     Z = StandardScaler().fit_transform(X)
     kernel = RBF(1 / np.sqrt(2 * fitted.best_params_["svc__gamma"]))
-    solution = HingeSVM(fitted.best_params_["svc__C"]).solve(Dense(Z).gram(kernel), one_versus_rest(y, 2))
-    assert fitted.best_score_ == pytest.approx(-criteria.GACV()(solution).value, rel=1e-9)
+    solution = LSSVM(fitted.best_params_["svc__C"] / 2).solve(Dense(Z).gram(kernel), one_versus_rest(y, 2))
+    assert fitted.best_score_ == pytest.approx(-criteria.CalibratedLOO()(solution).value, rel=1e-9)
 
 
-def test_the_machine_judged_is_the_machine_fitted(fitted, ripley):
+def test_weights_weigh_the_fit_and_the_errors_of_the_machine_that_stands_in(ripley):
+    X, y = ripley
+    machine = KernelSearch(SVC(class_weight={0: 1, 1: 3})).fit(X, y).selection_.machine
+    assert np.array_equal(machine.weights, np.where(y == 1, 3.0, 1.0))
+    assert machine.costs == pytest.approx(machine.weights / machine.weights.mean())
+
+
+def test_the_machine_judged_is_the_machine_fitted(judged, ripley):
     """Our outputs at the training points are those of scikit-learn's SVC with the same parameters."""
-    ours = (
-        fitted.selection_.solution.gram.matmul(fitted.selection_.solution.alpha)[:, 0]
-        + fitted.selection_.solution.b
-    )
-    assert ours == pytest.approx(fitted.decision_function(ripley[0]), abs=5e-3)  # libsvm stops at 1e-3
+    solution = judged.selection_.solution
+    ours = solution.gram.matmul(solution.alpha)[:, 0] + solution.b
+    assert ours == pytest.approx(judged.decision_function(ripley[0]), abs=5e-3)  # libsvm stops at 1e-3
 
 
 def test_results_have_the_keys_and_shapes_of_grid_search(fitted):
@@ -127,8 +146,8 @@ def test_lists_of_numbers_are_the_grid_of_grid_search(ripley):
     assert sorted(map(key, ours.cv_results_["params"])) == sorted(map(key, theirs.cv_results_["params"]))
     X, y = ripley
     values = {
-        (C, g): -criteria.GACV()(
-            HingeSVM(C).solve(Dense(X).gram(RBF(1 / np.sqrt(2 * g))), one_versus_rest(y, 2))
+        (C, g): -criteria.CalibratedLOO()(
+            LSSVM(C / 2).solve(Dense(X).gram(RBF(1 / np.sqrt(2 * g))), one_versus_rest(y, 2))
         ).value
         for C in grid["C"]
         for g in grid["gamma"]
@@ -223,7 +242,8 @@ def test_a_space_that_makes_no_sense_is_refused(ripley, space, error, words):
     ],
 )
 def test_every_kernel_of_svc_has_its_default_space(ripley, svc, names):
-    search = KernelSearch(svc).fit(*ripley)
+    assert set(KernelSearch(svc).fit(*ripley).best_params_) == names
+    search = KernelSearch(svc, criterion="gacv").fit(*ripley)
     assert set(search.best_params_) == names
     ours = search.selection_.solution
     outputs = ours.gram.matmul(ours.alpha)[:, 0] + ours.b
@@ -274,6 +294,42 @@ def test_rows_without_weight_take_no_part(ripley):
     assert weighed.best_params_ == left.best_params_
     with pytest.raises(ValueError, match="sample_weight leaves rows of fewer than two classes"):
         KernelSearch(SVC()).fit(X, y, sample_weight=y)
+
+
+def test_the_weights_of_a_pipeline_go_by_the_name_of_the_step(ripley):
+    X, y = ripley
+    weight = np.r_[np.zeros(20), np.full(len(y) - 20, 2.0)]
+    pipe = make_pipeline(FunctionTransformer(), SVC())
+    weighed = KernelSearch(pipe).fit(X, y, svc__sample_weight=weight)
+    plain = KernelSearch(SVC()).fit(X, y, sample_weight=weight)
+    assert weighed.best_params_ == {f"svc__{name}": value for name, value in plain.best_params_.items()}
+    with pytest.raises(ValueError, match=r"pass svc__sample_weight=\.\.\. instead of sample_weight"):
+        KernelSearch(pipe).fit(X, y, sample_weight=weight)
+    with pytest.raises(ValueError, match="Negative values"):
+        KernelSearch(pipe).fit(X, y, svc__sample_weight=-weight)
+
+
+@pytest.mark.parametrize("machine", [SVC(), KernelLogisticRegression()])
+def test_a_pipeline_may_end_in_a_pipeline(ripley, machine):
+    nested = Pipeline(
+        [("scale", StandardScaler()), ("rest", Pipeline([("same", FunctionTransformer()), ("it", machine)]))]
+    )
+    flat = Pipeline([("scale", StandardScaler()), ("it", machine)])
+    search, plain = KernelSearch(nested).fit(*ripley), KernelSearch(flat).fit(*ripley)
+    assert search.best_params_ == {f"rest__{name}": value for name, value in plain.best_params_.items()}
+    assert search.decision_function(ripley[0]) == pytest.approx(plain.decision_function(ripley[0]), abs=1e-6)
+
+
+def test_a_precomputed_gram_matrix_must_be_square(ripley):
+    with pytest.raises(
+        ValueError, match=r"needs a square Gram matrix of the training points, got shape \(90, 2\)"
+    ):
+        KernelSearch(SVC(kernel="precomputed")).fit(*ripley)
+
+
+def test_what_cannot_fit_is_refused(ripley):
+    with pytest.raises(TypeError, match="estimator must have a fit method, got 'svc'"):
+        KernelSearch("svc").fit(*ripley)
 
 
 def test_a_gaussian_process_classifier_gets_its_kernel(ripley):
@@ -403,11 +459,12 @@ def test_folds_without_a_space_need_one_for_a_stranger(ripley):
         KernelSearch(RandomForestClassifier(), criterion="cv").fit(*ripley)
 
 
-@pytest.mark.parametrize("estimator", [SVR(), SVC(kernel="sigmoid")])
+@pytest.mark.filterwarnings("ignore:Singular matrix")  # of KernelRidge, whose sigmoid kernel is indefinite
+@pytest.mark.parametrize("estimator", [SVR(), SVC(kernel="sigmoid"), KernelRidge(kernel="sigmoid")])
 def test_machines_without_a_criterion_fall_back_on_folds(estimator, ripley):
     with pytest.warns(SearchWarning):
         search = KernelSearch(estimator, max_evaluations=3).fit(*ripley)
-    assert {"C", "gamma"} <= set(search.best_params_)
+    assert {"alpha" if isinstance(estimator, KernelRidge) else "C", "gamma"} <= set(search.best_params_)
     assert not hasattr(search, "selection_")
 
 
@@ -424,8 +481,8 @@ def test_unknown_names_are_refused(ripley):
 def test_budgets_are_shared_by_the_listed_values(ripley):
     space = {"C": (0.1, 10), "class_weight": [None, "balanced"]}
     with pytest.warns(SearchWarning):
-        search = KernelSearch(SVC(), space, max_evaluations=8).fit(*ripley)
-    assert search.n_evaluations_ == 8
+        search = KernelSearch(SVC(), space, max_evaluations=4).fit(*ripley)
+    assert search.n_evaluations_ == 4
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -443,6 +500,29 @@ def test_a_checkpoint_saves_the_evaluations(ripley, tmp_path):
     again = KernelSearch(SVC(), checkpoint=file).fit(*ripley)
     assert file.read_text() == lines
     assert again.best_params_ == first.best_params_
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda file: KernelLogisticRegression(search=searches.LBFGS(checkpoint=file)),
+        lambda file: KernelSearch(KernelLogisticRegression(), checkpoint=file),
+        lambda file: KernelSearch(SVC(), search=searches.LBFGS(checkpoint=file)),
+        lambda file: KernelSearch(
+            SVR(), {"C": [1.0], "gamma": (0.1, 1.0)}, search=searches.LBFGS(checkpoint=file)
+        ),
+    ],
+)
+def test_every_estimator_can_go_on_where_it_was_killed(ripley, tmp_path, make):
+    file = tmp_path / "run.jsonl"
+    with pytest.warns(SearchWarning):
+        make(file).set_params(max_evaluations=4).fit(*ripley)
+    lines = file.read_text().splitlines()
+    whole, alone = make(file).fit(*ripley), make(None).fit(*ripley)
+    assert file.read_text().splitlines()[: len(lines)] == lines
+    assert len(file.read_text().splitlines()) == len(whole.trace_) + 1  # and the line that opens the chapter
+    for step, other in zip(whole.trace_, alone.trace_, strict=True):  # a recalled step hands no warm start on
+        assert step.theta == pytest.approx(other.theta, rel=1e-6)
 
 
 def test_an_estimator_of_ours_goes_on_from_a_checkpoint(ripley, tmp_path):

@@ -4,7 +4,8 @@ from pytest import approx
 
 import oracles_spectral as oracles
 import reference_set as ref
-from foldless.criteria import GCV, LOO, Evidence, KFold
+from foldless.criteria import GCV, LOO, CalibratedLOO, Evidence, KFold
+from foldless.criteria.calibrated import best_slope
 from foldless.errors import Undefined
 from foldless.grams import DenseGram, LowRankGram, SpectralFactor
 from foldless.labels import balanced_weights, error_fraction, middle_of_best
@@ -15,7 +16,10 @@ variants = pytest.mark.parametrize("bias, weighted", VARIANTS)
 routes = pytest.mark.parametrize("route", ["cholesky", "spectrum"])
 forms = pytest.mark.parametrize("form", ["dense", "lowrank"])
 CRITERIA = [LOO(), GCV(), Evidence(), KFold(4, seed=1), KFold([[0, 3], [1, 2, 4, 5], [6], [7, 8, 9, 10, 11]])]
-criteria = pytest.mark.parametrize("criterion", CRITERIA, ids=["loo", "gcv", "evidence", "kfold", "blocks"])
+CRITERIA.append(CalibratedLOO())
+criteria = pytest.mark.parametrize(
+    "criterion", CRITERIA, ids=["loo", "gcv", "evidence", "kfold", "blocks", "calibrated"]
+)
 
 
 @pytest.fixture
@@ -318,7 +322,9 @@ def test_leave_one_out_without_regularisation_is_undefined(problem):
 
 
 @pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("criterion", [LOO(), GCV(), Evidence()], ids=["loo", "gcv", "evidence"])
+@pytest.mark.parametrize(
+    "criterion", [LOO(), GCV(), Evidence(), CalibratedLOO()], ids=["loo", "gcv", "evidence", "calibrated"]
+)
 def test_a_row_that_stands_for_several_is_that_row_repeated(problem, bias, criterion, rng):
     K, y, v = problem
     copies = np.array([1, 2, 3, 1, 1, 2, 1, 1, 4, 1, 1, 1])
@@ -333,7 +339,7 @@ def test_a_row_that_stands_for_several_is_that_row_repeated(problem, bias, crite
     assert short.adjoint == approx(Z.T @ long.adjoint @ Z, rel=1e-7, abs=1e-10)
 
 
-@pytest.mark.parametrize("criterion", [LOO(), KFold(3)], ids=["loo", "kfold"])
+@pytest.mark.parametrize("criterion", [LOO(), KFold(3), CalibratedLOO()], ids=["loo", "kfold", "calibrated"])
 @forms
 def test_costs_weigh_the_errors_on_points_left_out(problem, rng, criterion, form):
     K, y, v = problem
@@ -349,3 +355,39 @@ def test_costs_weigh_the_errors_on_points_left_out(problem, rng, criterion, form
     H, h = H + H.T, 1e-6
     up, down = (criterion(machine.solve(DenseGram(K + t * H), Y)).value for t in (h, -h))
     assert np.sum(array(reading.adjoint, 12) * H) == approx((up - down) / (2 * h), rel=1e-5, abs=1e-7)
+
+
+# Calibrated leave-one-out.
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_calibrated_leave_one_out_is_the_best_logarithmic_loss_of_n_refits(problem, bias):
+    K, y, _ = problem
+    y = np.roll(y, 2)  # a task with errors: some margins left out are negative
+    value = CalibratedLOO()(LSSVM(2.0, bias).solve(DenseGram(K), y[:, None])).value
+    m = np.empty(12)
+    for i in range(12):
+        rest = np.delete(np.arange(12), i)
+        alpha, b = oracles.lssvm(K[np.ix_(rest, rest)], y[rest], 0.5, None, bias)
+        m[i] = y[i] * (K[i, rest] @ alpha + b)
+    slopes = np.r_[0, np.logspace(-4, 4, 20001)][:, None]
+    losses = np.mean(np.logaddexp(0, -slopes * m) + slopes * m / 14, axis=1)
+    assert value == approx(losses.min(), rel=1e-6)
+
+
+def test_calibrated_leave_one_out_does_not_see_the_scale_of_the_outputs():
+    m, count = np.array([2.0, -0.5, 1.0, 0.3]), np.ones(4)
+    assert best_slope(3 * m, count, 0.1) == approx(best_slope(m, count, 0.1) / 3, rel=1e-9)
+
+
+def test_outputs_that_are_mostly_wrong_have_slope_zero_and_cost_log_two(problem):
+    K, _, _ = problem
+    y = np.where(np.arange(12) % 2, 1.0, -1.0)
+    reading = CalibratedLOO()(LSSVM(1e-3).solve(DenseGram(K), y[:, None]))
+    assert reading.parts["slope"] == 0
+    assert reading.value == approx(np.log(2))
+
+
+def test_calibrated_leave_one_out_needs_classes(problem, rng):
+    with pytest.raises(Undefined, match="needs classes"):
+        CalibratedLOO()(LSSVM(1.0).solve(DenseGram(problem[0]), rng.normal(size=(12, 1))))

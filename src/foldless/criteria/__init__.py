@@ -2,6 +2,7 @@
 
 from foldless.criteria.abic import ABIC
 from foldless.criteria.alignment import Alignment, CenteredAlignment
+from foldless.criteria.calibrated import CalibratedLOO
 from foldless.criteria.cv import CV
 from foldless.criteria.effective import AICd, EffectiveParameters
 from foldless.criteria.eigenvalue_ratio import EigenvalueRatio
@@ -36,6 +37,7 @@ __all__ = [
     "AICd",
     "Alignment",
     "BY_NAME",
+    "CalibratedLOO",
     "CenteredAlignment",
     "Criterion",
     "CV",

@@ -24,6 +24,7 @@ from foldless.inference import (
     refit_margins,
     span_margins,
     third,
+    through_left_out,
 )
 from foldless.labels import are_labels, error_fraction
 from foldless.linalg import add_symmetric
@@ -123,7 +124,7 @@ class LOO(Criterion):
 
     @read.register
     def _(self, solution: LSSVMSolution) -> Reading:
-        factor, keep, copies, w = solution.factor, solution.keep, solution.copies, solution.factor.w
+        keep, copies = solution.keep, solution.copies
         if np.min(keep) <= solution.gram.n * np.finfo(float).eps:
             raise Undefined("leave-one-out does not exist: a point fixes its own output. Lower C.")
         r = solution.loo_residuals
@@ -132,12 +133,7 @@ class LOO(Criterion):
         value = float(count @ np.sum(r**2, axis=1) / size)
 
         def derive():
-            bend = factor.congruence(
-                2 / size * solution.costs * w * np.sum(r**2, axis=1) / keep
-            )  # A E A = H'(WEW)H
-            pull = (count / (w * keep))[:, None] * r
-            adjoint = add_symmetric(bend, -2 / size * factor.solve(pull), solution.alpha)  # eq. (3)
-            return adjoint, np.array([_slope_in_log_c(solution, adjoint, 2 / size * count / keep)])
+            return through_left_out(solution, 2 / size * count[:, None] * r)  # eq. (3)
 
         parts = {"press": value}
         if are_labels(solution.Y):
@@ -256,17 +252,3 @@ class _SoftmaxRemoval:
 def _misses(T, u):
     """Tell which points another class reaches; a tie counts."""
     return np.max(np.where(T == 1, -np.inf, u), axis=1) >= np.sum(T * u, axis=1)
-
-
-def _slope_in_log_c(solution: LSSVMSolution, adjoint, pull):
-    r"""Derivative in log C, by the diagonal of the adjoint :math:`-\lambda \sum_i G_{ii} / v_i`, or by its product with K.
-
-    Both hold because (K, lambda) and (sK, s lambda) leave the same residuals. For a close fit the product is a small
-    difference of large terms, so it serves only operators, which do not show their diagonal. A row of several
-    samples adds what it keeps of its own leverage.
-    """
-    if not isinstance(adjoint, np.ndarray):
-        return solution.gram.inner(adjoint)
-    r, left = solution.loo_residuals, solution.factor.inverse_diag() / solution.copies
-    own = np.sum(pull[:, None] * r * (solution.residuals - left[:, None] * r))
-    return -(np.diag(adjoint) @ (1 / solution.factor.w) + own)

@@ -32,7 +32,11 @@ class SurfaceDisplay:
 
     @classmethod
     def from_estimator(cls, estimator, *, ax=None):
-        """Evaluate the criterion around the optimum of a fitted estimator, pipeline or KernelSearch, and draw it."""
+        """Evaluate the criterion around the optimum of a fitted estimator, pipeline or KernelSearch, and draw it.
+
+        The parameters are those of the machine that was judged: around ``SVC``, unless a criterion is named, the
+        least-squares machine that stood in for it, with half of its C.
+        """
         selection = tuned(estimator).selection_
         with warnings.catch_warnings():  # equal rows are no news in a picture
             warnings.simplefilter("ignore", JitterWarning)

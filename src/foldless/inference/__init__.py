@@ -12,6 +12,7 @@ from foldless.inference.ep import (
     expectation_propagation,
 )
 from foldless.inference.laplace import Bend, differentiate, laplace_evidence
+from foldless.inference.left_out import through_left_out
 from foldless.inference.multinomial import differentiate_blocks, third
 from foldless.inference.sampling import (
     Reference,
@@ -48,5 +49,6 @@ __all__ = [
     "slice_round",
     "span_margins",
     "third",
+    "through_left_out",
     "trajectory",
 ]

@@ -23,6 +23,8 @@ class EarlyStopping(Search):
         Share of the rows held out of the search.
     seed : int, default=0
         Draws them, stratified by class.
+    checkpoint : path, default=None
+        File for the steps as they are taken; a killed run continues from it.
 
     Examples
     --------

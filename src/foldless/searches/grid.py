@@ -24,6 +24,8 @@ class Grid(Search):
         How many along each parameter; by default 50 for one, 20 for two, fewer for more.
     axes : tuple of tuples, optional
         The positions along each parameter themselves, in theta, increasing; ``points`` then says nothing.
+    checkpoint : path, default=None
+        File for the steps as they are taken; a killed run continues from it.
     """
 
     points: int | tuple[int, ...] | None = None

@@ -27,6 +27,8 @@ class HierarchicalGrid(Search):
         How many along each parameter at level 0.
     levels : int, default=4
         How often to zoom in.
+    checkpoint : path, default=None
+        File for the steps as they are taken; a killed run continues from it.
     """
 
     points: int | tuple[int, ...] = 5

@@ -39,6 +39,8 @@ class HMCAscent(Search):
         Size of a derivative, relative to the value, that counts as zero.
     rounds : int, default=300
         Steps after which a walk is given up.
+    checkpoint : path, default=None
+        File for the steps as they are taken; a killed run continues from it.
     """
 
     n_starts: int = 1

@@ -30,6 +30,8 @@ class LBFGS(Search):
         Relative change of the criterion at which a descent is over.
     stride : float, default=1.0
         Length of the first step of a descent, in log units.
+    checkpoint : path, default=None
+        File for the steps as they are taken; a killed run continues from it.
     """
 
     n_starts: int = 1

@@ -24,6 +24,8 @@ class MultiStart(Search):
         How often.
     given : int, default=2
         How many of the runs begin at given starts.
+    checkpoint : path, default=None
+        File for the steps as they are taken; a killed run continues from it.
 
     Examples
     --------

@@ -22,6 +22,8 @@ class NelderMead(Search):
         How many descents, from the best of the starts.
     tolerance : float, default=1e-06
         Relative spread of the criterion over the simplex at which a descent is over.
+    checkpoint : path, default=None
+        File for the steps as they are taken; a killed run continues from it.
     """
 
     n_starts: int = 1

@@ -39,6 +39,8 @@ class RandomWalk(Search):
         It also ends when this many sweeps over the parameters gained less than ``gain``, relatively.
     gain : float, default=0.0001
     seed : int, default=0
+    checkpoint : path, default=None
+        File for the steps as they are taken; a killed run continues from it.
     """
 
     n_starts: int = 1
