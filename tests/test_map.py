@@ -72,7 +72,7 @@ MAY_IMPORT = {
     "compare": BELOW_ESTIMATORS | {"estimators", "extras"},
     "canvas": {"extras"},
     "displays": BELOW_SELECTION | {"canvas", "landscape"},
-    "reproduce": BELOW_ESTIMATORS | {"choose", "mixture", "estimators", "measures", "tables", "baselines"},
+    "reproduce": BELOW_ESTIMATORS | {"choose", "mixture", "estimators", "measures", "tables", "baselines", "ensemble"},
     "extras": {"errors"},
     "landscape": BELOW_SELECTION | {"selection"},
     "catalogue": {"errors", "estimators"},
