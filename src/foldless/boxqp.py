@@ -27,10 +27,11 @@ from sklearn.svm import SVC
 from foldless.contracts import Gram, Vector
 from foldless.errors import NotPositiveDefinite, Undefined
 from foldless.grams import DenseGram
-from foldless.linalg import centre, cholesky, inverse_lower, solve_lower
+from foldless.linalg import centre, cholesky, inverse_lower, solve_cholesky
 
 LOWER, FREE, UPPER = -1, 0, 1
 TOLERANCE = 1e-10  # on the gradient, whose natural size is 1
+PATIENCE = 5  # rounds after which the offenders must be half as many as at first
 WARM, COLD = 12, 20  # rounds from the sets of a neighbour, and from a rough start
 ROUGH = (
     1e-4,
@@ -62,14 +63,15 @@ class Block:
         if self.bias:  # the border makes constants invisible: put a harmless one back
             K = centre(K)
             K += np.trace(K) / len(K) if len(K) > 1 else 1.0
-        return _safe_cholesky(K + np.diag(self.ridge))
+        K.flat[:: len(K) + 1] += self.ridge
+        return _safe_cholesky(K)
 
     @cached_property
     def _ones(self):
         return self._plain(np.ones(self.gram.n))
 
     def _plain(self, r):
-        return solve_lower(self._root, solve_lower(self._root, r), transposed=True)
+        return solve_cholesky(self._root, r)
 
     def solve(self, r):
         """Return the first rows of the inverse times ``(r, 0)``."""
@@ -100,9 +102,10 @@ class Block:
 
 
 def _safe_cholesky(K):
-    L = cholesky(K)
+    largest = np.max(np.diag(K), initial=0.0)
+    L = cholesky(K.T, overwrite=True)  # in place
     pivots = np.diag(L) ** 2
-    if len(K) and np.min(pivots) < 10 * len(K) * np.finfo(float).eps * np.max(np.diag(K)):
+    if len(K) and np.min(pivots) < 10 * len(K) * np.finfo(float).eps * largest:
         raise NotPositiveDefinite("a block of the Gram matrix", np.min(pivots), "Are there duplicated rows?")
     return L
 
@@ -187,7 +190,11 @@ class BoxQP:
 
     def tolerance(self, alpha):
         """Return the size below which a gradient is rounding."""
-        return TOLERANCE + 64 * np.finfo(float).eps * np.max(self.gram.diag()) * np.sum(np.abs(alpha))
+        return TOLERANCE + 64 * np.finfo(float).eps * self._largest * np.sum(np.abs(alpha))
+
+    @cached_property
+    def _largest(self):
+        return np.max(self.gram.diag())
 
     def offended(self, sets, alpha, g):
         """Return the sets after moving every index that breaks its conditions."""
@@ -232,10 +239,10 @@ def active_sets(qp, sets, rounds):
     """Primal-dual active sets from a guess: (alpha, b, sets), or None when the rounds are spent.
 
     As long as the number of offenders falls all of them move; when it does not, only the worse half of them, then a
-    quarter: this ends most of the cycles that moving all of them runs into.
+    quarter: this ends most of the cycles that moving all of them runs into. Offenders that do not get fewer end it early.
     """
-    share, fewest, bounded = 1.0, np.inf, None
-    for _ in range(rounds):
+    share, fewest, first, bounded = 1.0, np.inf, None, None
+    for done in range(rounds):
         bounded = qp.bounded(sets, bounded)
         alpha, b, g = qp.on(sets, bounded)
         new = qp.offended(sets, alpha, g)
@@ -245,6 +252,9 @@ def active_sets(qp, sets, rounds):
                 not qp.bias or np.any(sets == FREE) or abs(qp.y @ alpha - qp.total) <= qp.tolerance(alpha)
             )
             return (alpha, b, sets) if balanced else None
+        first = moved.size if first is None else first
+        if done == PATIENCE and fewest > first / 2:
+            return None
         share = min(1.0, 2 * share) if moved.size < fewest else share / 2
         fewest = min(fewest, moved.size)
         worst = moved[
@@ -323,7 +333,7 @@ def solve_box(qp, start=None):
         If the matrix of eq. (2) is singular on the way or at the solution: add a ridge.
     """
     if start is not None:
-        found = active_sets(qp, np.where(qp.upper > 0, start, LOWER).astype(np.int8), WARM)
+        found = _from_neighbour(qp, start)
         if found is not None:
             return found
     if np.all(np.isinf(qp.upper) | (qp.upper == 0)):
@@ -336,6 +346,14 @@ def solve_box(qp, start=None):
         if found is not None:
             return found
     return descend(qp, alpha)
+
+
+def _from_neighbour(qp, start):
+    """Active sets from those of a neighbour; None too if they run into a singular block, which says little about K."""
+    try:
+        return active_sets(qp, np.where(qp.upper > 0, start, LOWER).astype(np.int8), WARM)
+    except NotPositiveDefinite:
+        return None
 
 
 @singledispatch
