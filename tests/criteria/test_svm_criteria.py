@@ -74,6 +74,15 @@ SMOOTH = [  # criterion, machine, bias modes
     (Evidence(), SquaredHingeSVM, True),
     (Evidence(a=0.1), SquaredHingeSVM, True),
     (Evidence(a=0.0), SquaredHingeSVM, False),
+    (KRIC(), HingeSVM, False),
+    (KRIC(eta=1.7), HingeSVM, True),
+    (KRIC(), SquaredHingeSVM, True),
+    (KRIC(bias_in_penalty=False), SquaredHingeSVM, True),
+    (KRICSollich(), HingeSVM, False),
+    (KRICSollich(), HingeSVM, True),
+    (KRICSollich("hybrid"), HingeSVM, True),
+    (KRICSollich(), SquaredHingeSVM, True),
+    (KRICSollich("hybrid"), SquaredHingeSVM, False),
 ]
 WEIGHTS = np.random.default_rng(7).uniform(0.4, 2, 40)
 
@@ -144,8 +153,11 @@ def test_more_active_points_than_features(criterion):
 COUNTS = [LOO(), Span(), XiAlpha(), JaakkolaHaussler()]
 
 
+LIKELIHOODS = (Evidence, KRICSollich)  # C is more than a scale of the kernel there
+
+
 @pytest.mark.parametrize(
-    ("criterion", "machine", "bias"), [c for c in SMOOTH if not isinstance(c[0], Evidence)]
+    ("criterion", "machine", "bias"), [c for c in SMOOTH if not isinstance(c[0], LIKELIHOODS)]
 )
 def test_scaling_leaves_error_estimates_alone(criterion, machine, bias):
     K, y = problem40()

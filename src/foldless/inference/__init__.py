@@ -21,7 +21,7 @@ from foldless.inference.sampling import (
     slice_round,
     trajectory,
 )
-from foldless.inference.support import implicit, refit_margins, span_margins
+from foldless.inference.support import implicit, refit_margins, span_margins, through_outputs
 
 __all__ = [
     "Bend",
@@ -47,6 +47,7 @@ __all__ = [
     "rhat",
     "slice_round",
     "span_margins",
+    "through_outputs",
     "third",
     "trajectory",
 ]
