@@ -71,7 +71,7 @@ MAY_IMPORT = {
     "estimators": BELOW_ESTIMATORS | {"shell", "space", "attempts", "ensemble"},
     "compare": BELOW_ESTIMATORS | {"estimators", "extras"},
     "canvas": {"extras"},
-    "displays": BELOW_SELECTION | {"canvas", "landscape"},
+    "displays": BELOW_SELECTION | {"canvas", "extras", "landscape"},
     "reproduce": BELOW_ESTIMATORS | {"choose", "mixture", "estimators", "measures", "tables", "baselines", "ensemble"},
     "extras": {"errors"},
     "landscape": BELOW_SELECTION | {"selection"},
