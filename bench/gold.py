@@ -23,7 +23,9 @@ def main(data, record, folds, trials):
         for name, split in splits.items():
             for method in trials:
                 if trial < trials[method] and (name, method, trial) not in done:
-                    watch(name, method, trial, gold.score(method, parts[name][trial] if folds else split, trial))
+                    watch(
+                        name, method, trial, gold.score(method, parts[name][trial] if folds else split, trial)
+                    )
 
 
 def _done(record):

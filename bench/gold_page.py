@@ -37,7 +37,9 @@ def verdicts(columns):
     """Return whether each mean is at or below the paper's, to the digit it prints."""
     lines = ["| | " + " | ".join(gold.SIZES) + " |", "|---" * (len(gold.SIZES) + 1) + "|"]
     for method in gold.PAPER_METHODS:
-        cells = (_verdict(columns.get((name, method)), gold._paper(name, method, 0)[0]) for name in gold.SIZES)
+        cells = (
+            _verdict(columns.get((name, method)), gold._paper(name, method, 0)[0]) for name in gold.SIZES
+        )
         lines.append(f"| {method} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

@@ -72,7 +72,8 @@ MAY_IMPORT = {
     "compare": BELOW_ESTIMATORS | {"estimators", "extras"},
     "canvas": {"extras"},
     "displays": BELOW_SELECTION | {"canvas", "extras", "landscape"},
-    "reproduce": BELOW_ESTIMATORS | {"choose", "mixture", "estimators", "measures", "tables", "baselines", "ensemble"},
+    "reproduce": BELOW_ESTIMATORS
+    | {"choose", "mixture", "estimators", "measures", "tables", "baselines", "ensemble"},
     "extras": {"errors"},
     "landscape": BELOW_SELECTION | {"selection"},
     "catalogue": {"errors", "estimators"},

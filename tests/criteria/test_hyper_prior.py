@@ -84,11 +84,13 @@ def test_the_gradient_in_all_parameters_is_that_of_the_sum(two_classes, tune_mac
 
 def test_a_strong_prior_places_every_parameter(two_classes):
     X, y = two_classes
-    kernel = ConstantKernel(1.0, (1e-3, 1e3)) * RBF([1.0, 2.0, 0.6], (1e-2, 1e2)) + ConstantKernel(0.3, "fixed")
+    kernel = ConstantKernel(1.0, (1e-3, 1e3)) * RBF([1.0, 2.0, 0.6], (1e-2, 1e2)) + ConstantKernel(
+        0.3, "fixed"
+    )
     prior = HyperPrior("evidence-ep", 1e4, **FULL)
     found = select(X, y[:, None], kernel=kernel, machine=HingeSVM(bias=False), criterion=prior)
     np.testing.assert_allclose(np.exp(found.kernel.theta), [7, 2, 2, 2], rtol=1e-3)
-    assert found.machine.C == pytest.approx(3, rel=1e-3)
+    assert pytest.approx(3, rel=1e-3) == found.machine.C
 
 
 def chosen(data, strength):
@@ -120,5 +122,7 @@ def test_an_unknown_criterion_or_strength_is_refused():
     "prior", [{"C": (0.0, 1.0)}, {"amplitude": (1.0, 0.0)}, {"C": (None, 1.0)}, {"length_scale": (-1.0, 1.0)}]
 )
 def test_a_prior_that_is_none_is_refused(prior):
-    with pytest.raises(ValueError, match="must be a pair of a positive natural value and a positive deviation"):
+    with pytest.raises(
+        ValueError, match="must be a pair of a positive natural value and a positive deviation"
+    ):
         HyperPrior("loo", **prior)

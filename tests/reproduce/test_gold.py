@@ -127,7 +127,9 @@ def test_early_stopping_takes_the_step_that_rows_it_did_not_see_like_best(data):
     assert len(train) == 60
     part = replace(problem, representation=gold.Dense(split.X[train]), Y=problem.Y[train])
     assert chosen.value == pytest.approx(part(chosen.theta).value)  # the held-out rows took no part
-    costs = [gold.held_out_cost(part, s.theta, split.X[test], problem.Y[test]) for s in gold.improvements(trace)]
+    costs = [
+        gold.held_out_cost(part, s.theta, split.X[test], problem.Y[test]) for s in gold.improvements(trace)
+    ]
     assert gold.held_out_cost(part, chosen.theta, split.X[test], problem.Y[test]) == min(costs)
 
 

@@ -276,7 +276,9 @@ class OutputPenalty:
     def value(self):
         """Eq. (4)."""
         m = self.m
-        return float((m**2 @ self.factor.covariance_diag() - m @ self.factor.covariance(m) / len(m)) / self.lam)
+        return float(
+            (m**2 @ self.factor.covariance_diag() - m @ self.factor.covariance(m) / len(m)) / self.lam
+        )
 
     @property
     def leverage(self):

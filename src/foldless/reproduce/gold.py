@@ -233,7 +233,9 @@ def _search(method, problem, box, trial):
     search = method.how(trial)
     if isinstance(search, EarlyStopping):
         return _stopped(search, problem, box, trial)
-    found = [search(problem, box, [theta]) for theta in method.begin(problem.representation.X.shape[1], trial)]
+    found = [
+        search(problem, box, [theta]) for theta in method.begin(problem.representation.X.shape[1], trial)
+    ]
     return [outcome.best for outcome in found], [step for outcome in found for step in outcome.trace]
 
 
@@ -337,11 +339,15 @@ def record(path):
 
 def recorded(*paths):
     """Return the scores that files of :func:`record` hold: ``(set, method) -> list of Score``, in the order of METHODS."""
-    rows = [json.loads(line) for path in paths for line in Path(path).read_text(encoding="utf-8").splitlines()]
+    rows = [
+        json.loads(line) for path in paths for line in Path(path).read_text(encoding="utf-8").splitlines()
+    ]
     found = {}
     for dataset in SIZES:
         for method in METHODS:
-            trials = {row.pop("trial"): row for row in rows if (row["set"], row["method"]) == (dataset, method)}
+            trials = {
+                row.pop("trial"): row for row in rows if (row["set"], row["method"]) == (dataset, method)
+            }
             if trials:
                 found[dataset, method] = [_score(row) for _, row in sorted(trials.items())]
     return found
