@@ -38,6 +38,7 @@ ROUGH = (
     1e-6,
 )  # violations at which a rough start hands over: first, and where the sets were still wrong
 CENTRED = 1e-3  # complementarity, relative to the bounds, per violation allowed in the interior-point start
+BALANCED = 1e-10  # sum of beta, relative to that of the bounds, at which it is rounding there
 DOUBLED = 4000  # largest n for which the symmetrised problem of 2n points is worth its memory
 DOMINANT = 1e-6  # a ridge above this fraction of the diagonal may be divided by
 
@@ -367,18 +368,23 @@ def rough(gram, qp, violation):
     on = np.flatnonzero(qp.upper > 0)
     K, y, u, D = gram.subset(on), qp.y[on], qp.upper[on], qp.ridge[on]
     alpha, z, t, small = u / 2, np.ones(on.size), np.ones(on.size), CENTRED * violation
+    room = alpha  # u - alpha, which would cancel
     for _ in range(100):
-        beta, mu = y * alpha, (alpha @ z + (u - alpha) @ t) / (2 * on.size)
-        if mu < small * np.mean(u) and (not qp.bias or abs(beta.sum()) < small * u.sum()):
+        beta, mu = y * alpha, (alpha @ z + room @ t) / (2 * on.size)
+        if mu < small * np.mean(u) and (not qp.bias or abs(beta.sum()) < max(small, BALANCED) * u.sum()):
             break
-        d = D + z / alpha + t / (u - alpha)
-        r = y - K.matmul(beta) - D * beta + 0.1 * mu * y * (1 / alpha - 1 / (u - alpha))
-        step = y * _balanced_solve(K, d, r, beta, qp.bias)
-        dz, dt = (0.1 * mu - z * step) / alpha - z, (0.1 * mu + t * step) / (u - alpha) - t
-        h, k = min(_stay(alpha, step), _stay(u - alpha, -step)), min(_stay(z, dz), _stay(t, dt))
-        alpha, z, t = alpha + h * step, z + k * dz, t + k * dt
+        goal = 0.1 * max(mu, small * np.mean(u))  # never below: the steps that balance beta need a centre too
+        d = D + z / alpha + t / room
+        r = y - K.matmul(beta) - D * beta + goal * y * (1 / alpha - 1 / room)
+        try:
+            step = y * _balanced_solve(K, d, r, beta, qp.bias)
+        except NotPositiveDefinite:  # as far as the digits go
+            break
+        dz, dt = (goal - z * step) / alpha - z, (goal + t * step) / room - t
+        h, k = min(_stay(alpha, step), _stay(room, -step)), min(_stay(z, dz), _stay(t, dt))
+        alpha, room, z, t = alpha + h * step, room - h * step, z + k * dz, t + k * dt
     full = np.zeros(len(qp.y))
-    full[on] = np.where(alpha < u * z, 0.0, np.where(u - alpha < u * t, u, alpha))
+    full[on] = np.where(alpha < u * z, 0.0, np.where(room < u * t, u, alpha))
     return full
 
 

@@ -251,6 +251,15 @@ def test_xi_alpha_with_a_free_bias_bounds_refits():
         assert XiAlpha()(fit(HingeSVM(3.0), K, y, low_rank)).value == XiAlpha()(s).value
 
 
+def test_the_smallest_ball_exists_where_the_matrix_is_singular():
+    K, y = problem(30, seed=1, length=3.0)
+    twice = np.r_[np.arange(30), np.arange(30)]
+    single, double = (fit(SquaredHingeSVM(1e8), K[np.ix_(r, r)], y[r]) for r in (np.arange(30), twice))
+    radius = RadiusMargin()(fit(HingeSVM(1e-3), K[np.ix_(twice, twice)], y[twice])).parts["radius2"]
+    assert RadiusMargin()(double).parts["radius2"] == approx(RadiusMargin()(single).parts["radius2"], rel=1e-6)
+    assert radius == approx(RadiusMargin()(single).parts["radius2"], rel=1e-6)
+
+
 def test_radius_is_that_of_the_smallest_ball():
     K, y = problem(12, seed=1)
     s = fit(SquaredHingeSVM(2.0), K, y)
