@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 from scipy.stats import multivariate_normal, norm
+from sklearn.datasets import load_iris
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
@@ -57,6 +58,29 @@ def test_the_adjoint_is_the_derivative_of_the_evidence():
     value = lambda A: expectation_propagation(DenseGram(A), y, ProbitSite()).log_z
     G = expectation_propagation(DenseGram(K), y, ProbitSite()).adjoint()
     assert np.sum(G * D) == pytest.approx(directional(value, K, D, 1e-4), rel=1e-6)
+
+
+# (amplitude, width) of the kernel; log evidence, probabilities at rows 50, 70, 120 and 149, and the derivatives of the log
+# evidence in amplitude and width, as GPy 1.13.2 gives them (models.GPClassification, EP with epsilon=1e-12)
+GPY = {
+    (1.0, 1.0): (-27.228290997541833, (0.152522560, 0.491385235, 0.976498335, 0.787627334), (6.544467, -0.093695)),
+    (4.0, 1.0): (-21.071025688305326, (0.055833548, 0.490034550, 0.993755605, 0.877513062), (0.631924, 2.762838)),
+    (25.0, 2.0): (-17.59577984737882, (0.019970152, 0.496926529, 0.998883811, 0.911711690), (0.039743, -0.239285)),
+    (100.0, 0.5): (-26.417464617098986, (0.029147743, 0.178701393, 0.992043766, 0.912357155), (-0.001740, 22.115521)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("parameters", "published"), GPY.items(), ids=str)
+def test_it_agrees_with_gpy_on_two_kinds_of_iris(parameters, published):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[50:], np.where(y[50:] == 2, 1.0, -1.0)
+    kernel = ConstantKernel(parameters[0]) * RBF(parameters[1])
+    posterior = expectation_propagation(DenseGram(kernel(X)), y, ProbitSite(), None, 1e-10)
+    m, v = posterior.predict(kernel(X[[0, 20, 70, 99]], X), np.full(4, parameters[0]))
+    slope = np.einsum("ij,ijk->k", posterior.adjoint(), kernel(X, eval_gradient=True)[1]) / parameters
+    assert posterior.log_z == pytest.approx(published[0], abs=1e-9)
+    np.testing.assert_allclose(ndtr(m / np.sqrt(1 + v)), published[1], atol=1e-7)
+    np.testing.assert_allclose(slope, published[2], rtol=2e-4, atol=2e-6)
 
 
 def test_it_tunes_by_the_evidence_and_agrees_with_laplace():

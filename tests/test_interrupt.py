@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import pytest
 
-from foldless import KernelLogisticRegression, selection
+from foldless import KernelLogisticRegression, plan
 from foldless.contracts import Stop
 from foldless.datasets import make_waveform
 from foldless.errors import SearchWarning
@@ -36,7 +36,7 @@ def hard():
 
 def test_an_interrupt_between_stages_keeps_what_was_found(hard, monkeypatch):
     for limit in ("NEGLIGIBLE", "ENOUGH"):  # no stage is good enough
-        monkeypatch.setattr(selection, limit, -1.0)
+        monkeypatch.setattr(plan, limit, -1.0)
     search = Impatient()
     with pytest.warns(SearchWarning, match="interrupted"):
         model = KernelLogisticRegression(search=search).fit(*hard)

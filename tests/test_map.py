@@ -15,7 +15,7 @@ WALKING = {"jobs", "starts", "lattice", "simplex"}
 BELOW_SELECTION = (
     BELOW_CRITERIA
     | WALKING
-    | {"held_out", "criteria", "named", "representation", "walk", "searches", "objective"}
+    | {"held_out", "criteria", "named", "representation", "stages", "plan", "walk", "searches", "objective"}
 )
 BELOW_ESTIMATORS = BELOW_SELECTION | {"calibration", "selection", "progress", "datasets"}
 FILES = {"sheet", "formats", "encoding"}
@@ -50,6 +50,8 @@ MAY_IMPORT = {
     "held_out": {"labels", "verbs"},
     "searches": {"contracts", "errors", "walk"} | WALKING,
     "objective": {"contracts", "errors"},
+    "stages": BELOW_GRAMS | {"grams", "representation"},
+    "plan": BELOW_SELECTION - {"plan"},
     "selection": BELOW_SELECTION,
     "choose": BELOW_SELECTION | {"selection"},
     "mixture": BELOW_SELECTION | {"selection"},

@@ -7,14 +7,15 @@ import pytest
 import scipy.sparse as sp
 from sklearn.gaussian_process.kernels import RBF, CompoundKernel, ConstantKernel, WhiteKernel
 
-from foldless import criteria, searches, selection
+from foldless import criteria, plan, searches
 from foldless.contracts import Stop
 from foldless.datasets import make_ripley, make_twonorm
 from foldless.errors import LandmarkWarning, SearchWarning, Undefined, UnknownName
 from foldless.losses import Logistic
 from foldless.machines import SmoothMachine
 from foldless.representation import Dense, Nystrom
-from foldless.selection import as_criterion, as_kernel, as_search, landmark_counts, select, stages
+from foldless.selection import as_criterion, as_kernel, as_search, select
+from foldless.stages import Stages
 from foldless.verbs import gram
 
 MACHINE = SmoothMachine(Logistic())
@@ -94,6 +95,13 @@ def test_every_search_by_name_reaches_the_same_optimum(ripley):
     assert as_criterion("loo") == criteria.LOO()
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "rbf-ard"])
+def test_gradients_need_fewer_looks_than_a_simplex_for_the_same_value(ripley, kernel):
+    by_gradient, by_simplex = (tune(ripley, kernel=kernel, search=name) for name in ("lbfgs", "nelder-mead"))
+    assert by_gradient.reading.value <= by_simplex.reading.value * (1 + 1e-4)
+    assert 2 * len(by_gradient.outcome.trace) < len(by_simplex.outcome.trace)
+
+
 # The search.
 
 
@@ -171,26 +179,26 @@ def test_a_criterion_that_is_defined_nowhere_says_why(ripley, monkeypatch):
 
 def test_small_problems_are_dense_and_larger_ones_start_on_landmarks(ripley, larger):
     rng = np.random.default_rng(0)
-    assert [type(s) for s in stages(RBF(), ripley[0], "auto", None, rng)] == [Dense]
-    assert [type(s) for s in stages(RBF(), larger[0], "auto", None, rng)] == [Nystrom, Dense]
-    assert [type(s) for s in stages(RBF(), larger[0], "lowrank", None, rng)] == [Nystrom, Nystrom]
-    assert [type(s) for s in stages(RBF(), larger[0], "dense", None, rng)] == [Dense]
+    assert [type(s) for s in Stages(ripley[0], "auto").of(RBF(), rng)] == [Dense]
+    assert [type(s) for s in Stages(larger[0], "auto").of(RBF(), rng)] == [Nystrom, Dense]
+    assert [type(s) for s in Stages(larger[0], "lowrank").of(RBF(), rng)] == [Nystrom, Nystrom]
+    assert [type(s) for s in Stages(larger[0], "dense").of(RBF(), rng)] == [Dense]
 
 
 def test_noise_has_no_low_rank_form(larger):
     noisy = RBF() + WhiteKernel()
     rng = np.random.default_rng(0)
-    assert [type(s) for s in stages(noisy, larger[0], "auto", None, rng)] == [Dense]
+    assert [type(s) for s in Stages(larger[0], "auto").of(noisy, rng)] == [Dense]
     with pytest.raises(ValueError, match="cannot hold the WhiteKernel"):
-        list(stages(noisy, larger[0], "lowrank", None, rng))
+        list(Stages(larger[0], "lowrank").of(noisy, rng))
 
 
 def test_landmarks_multiply_while_a_look_stays_affordable():
-    assert landmark_counts(420, "auto", None) == [100]
-    assert landmark_counts(3000, "auto", None) == [100, 300, 900]
-    assert landmark_counts(20_000, "auto", None) == [100, 300]
-    assert landmark_counts(10_000_000, "auto", None) == [100]
-    assert landmark_counts(420, "nystrom", 1000) == [420]
+    assert Stages(np.empty((420, 1)), "auto", None).counts == [100]
+    assert Stages(np.empty((3000, 1)), "auto", None).counts == [100, 300, 900]
+    assert Stages(np.empty((20_000, 1)), "auto", None).counts == [100, 300]
+    assert Stages(np.empty((10_000_000, 1)), "auto", None).counts == [100]
+    assert Stages(np.empty((420, 1)), "nystrom", 1000).counts == [420]
 
 
 def test_more_landmarks_than_rows_is_said(ripley):
@@ -213,8 +221,7 @@ def test_searching_on_landmarks_ends_where_the_dense_search_does(larger):
 
 
 def test_a_second_stage_goes_on_from_the_optima_of_the_first(larger, monkeypatch):
-    monkeypatch.setattr(selection, "NEGLIGIBLE", -1.0)  # whatever the landmarks, they are never enough
-    monkeypatch.setattr(selection, "LARGE", 0)
+    monkeypatch.setattr(plan, "NEGLIGIBLE", -1.0)  # whatever the landmarks, they are never enough
     chosen = tune(larger, gram="lowrank")
     why = [step.why for step in chosen.outcome.trace]
     assert why.count("start") == 10
@@ -235,7 +242,7 @@ def test_no_random_state_is_the_same_every_time(larger):
 
 @pytest.mark.parametrize("budget", [1, 4, 12])
 def test_a_budget_covers_all_stages_and_is_warned_about(larger, budget, monkeypatch):
-    monkeypatch.setattr(selection, "NEGLIGIBLE", -1.0)
+    monkeypatch.setattr(plan, "NEGLIGIBLE", -1.0)
     with pytest.warns(SearchWarning, match=f"lbfgs ended after {budget} evaluations. The evaluation budget"):
         chosen = tune(larger, max_evaluations=budget)
     assert len(chosen.outcome.trace) == budget
@@ -322,8 +329,8 @@ def test_a_candidate_without_a_criterion_is_passed_over(ripley, monkeypatch):
 
 
 def test_a_checkpoint_resumes_over_stages(larger, tmp_path, monkeypatch):
-    monkeypatch.setattr(selection, "NEGLIGIBLE", -1.0)
-    monkeypatch.setattr(selection, "ENOUGH", -1.0)
+    monkeypatch.setattr(plan, "NEGLIGIBLE", -1.0)
+    monkeypatch.setattr(plan, "ENOUGH", -1.0)
     file = tmp_path / "run.jsonl"
     whole = tune(larger)
     with pytest.warns(SearchWarning):
@@ -361,13 +368,25 @@ def test_candidates_share_a_checkpoint(ripley, tmp_path, n_jobs):
 
 
 def test_the_whole_matrix_is_searched_only_where_landmarks_hide_too_much(larger, monkeypatch):
-    monkeypatch.setattr(selection, "NEGLIGIBLE", -1.0)
-    monkeypatch.setattr(selection, "ENOUGH", np.inf)
+    monkeypatch.setattr(plan, "NEGLIGIBLE", -1.0)
+    monkeypatch.setattr(plan, "ENOUGH", np.inf)
     short = tune(larger)
-    monkeypatch.setattr(selection, "ENOUGH", -1.0)
+    monkeypatch.setattr(plan, "ENOUGH", -1.0)
     long = tune(larger)
     assert [s.value for s in long.outcome.trace[: len(short.outcome.trace)]] == [
         s.value for s in short.outcome.trace
     ]
     assert len(long.outcome.trace) > len(short.outcome.trace)
     assert short.gap == long.gap == 0  # the last fit is on the whole matrix either way
+
+
+def test_functions_fitted_together_share_what_one_look_can_afford():
+    X = np.empty((600, 1))
+    assert Stages(X, functions=25).counts == [80]  # 2000 / 25
+    assert Stages(np.empty((3000, 1)), functions=9).counts == [100]
+    assert Stages(np.empty((3000, 1)), functions=2).counts == [100, 300, 900]
+    rng = np.random.default_rng(0)
+    assert [type(s) for s in Stages(rng.normal(size=(240, 2)), functions=5).of(RBF(), rng)] == [Dense]
+    many = Stages(rng.normal(size=(240, 2)), functions=25)
+    assert [type(s) for s in many.of(RBF(), rng)] == [Nystrom]
+    assert len(many.last(rng).landmarks) == 200  # 5000 / 25

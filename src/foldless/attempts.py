@@ -14,9 +14,10 @@ from sklearn.utils import check_array, get_tags
 
 from foldless.contracts import Box, Step
 from foldless.errors import SearchWarning
+from foldless.plan import CUT_SHORT
 from foldless.refits import Refits, usual_space
 from foldless.searches import Grid
-from foldless.selection import CUT_SHORT, as_search, select
+from foldless.selection import as_search, select
 from foldless.shell import KernelShell
 from foldless.space import Choices, Range, settings
 from foldless.translation import translate

@@ -19,7 +19,8 @@ from foldless.machines import Untrained
 from foldless.objective import Problem
 from foldless.representation import Chunked, Dense, Nystrom, spread_landmarks
 from foldless.searches import LBFGS
-from foldless.selection import advise, as_criterion, as_kernel, is_precomputed, regularise
+from foldless.selection import advise, as_criterion, as_kernel, regularise
+from foldless.stages import is_precomputed
 
 STORED = 8000  # rows up to which gram="auto" stores the matrix
 GRAMS = ("auto", "dense", "chunked", "lowrank")

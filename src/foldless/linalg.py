@@ -30,9 +30,9 @@ class Eigenpairs:
 
 
 def mirror(L):
-    """Return the symmetric matrix whose lower triangle is that of ``L``."""
-    A = np.tril(L)
-    A += np.tril(L, -1).T
+    """Return the symmetric matrix whose lower triangle is ``L``, which has only zeros above its diagonal."""
+    A = L + L.T
+    A.flat[:: len(A) + 1] /= 2
     return A
 
 

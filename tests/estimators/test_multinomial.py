@@ -8,6 +8,7 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from foldless import KernelLogisticRegression
 from foldless.errors import UnreadableSolution
@@ -18,6 +19,16 @@ from foldless.measures import loo_reliability, target_information
 def iris():
     X, y = load_iris(return_X_y=True)
     return train_test_split(X, np.array(["a", "b", "c"])[y], train_size=90, random_state=0, stratify=y)
+
+
+@parametrize_with_checks(
+    [
+        KernelLogisticRegression(multi_class="multinomial"),
+        KernelLogisticRegression(multi_class="multinomial", C=1.0, kernel=RBF(1.0, "fixed")),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
 
 
 def test_it_tunes_and_predicts_probabilities_that_sum_to_one(iris):

@@ -9,6 +9,7 @@ from sklearn.linear_model import PoissonRegressor
 from sklearn.metrics import mean_poisson_deviance
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from foldless import KernelPoissonRegressor, criteria
 from foldless.errors import UnreadableSolution
@@ -23,12 +24,31 @@ def counts(n=120, seed=0):
     return X, rng.poisson(np.exp(1 + np.sin(2 * X[:, 0]) + 0.3 * X[:, 1]))
 
 
+class OfAnyTargets(KernelPoissonRegressor):
+    """scikit-learn's checks bring positive numbers where this regressor wants counts: round them up, and no more."""
+
+    def fit(self, X, y, sample_weight=None):
+        whole = np.ceil(y) if np.asarray(y).dtype.kind == "f" and np.all(np.isfinite(y)) else y
+        return super().fit(X, whole, sample_weight)
+
+
+@parametrize_with_checks([OfAnyTargets(), OfAnyTargets(alpha=1.0, kernel=RBF(1.0, "fixed"))])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
 def test_it_finds_the_rate_better_than_a_linear_model():
     (X, y), (Z, t) = counts(), counts(seed=1)
     model, linear = KernelPoissonRegressor().fit(X, y), PoissonRegressor().fit(X, y)
     assert mean_poisson_deviance(t, model.predict(Z)) < 0.8 * mean_poisson_deviance(t, linear.predict(Z))
     assert model.score(Z, t) > linear.score(Z, t)
     assert model.n_evaluations_ == len(model.trace_) > 5
+
+
+def test_rates_are_the_exponentials_of_their_logarithms():
+    X, y = counts(40)
+    model = KernelPoissonRegressor(RBF(1.0, "fixed"), alpha=1.0).fit(X, y)
+    np.testing.assert_allclose(np.log(model.predict(X)), model.log_rate(X), rtol=1e-12)
 
 
 def test_a_linear_kernel_is_the_generalised_linear_model():

@@ -99,13 +99,13 @@ class KernelPoissonRegressor(RegressorMixin, KernelShell):
         self.loo_decision_ = loo_outputs(selection.solution.columns[0])
         return self
 
-    def decision_function(self, X):
+    def log_rate(self, X):
         """Logarithms of the rates."""
         return self._outputs(X)[:, 0]
 
     def predict(self, X):
         """Rates: expected counts."""
-        return np.exp(self.decision_function(X))
+        return np.exp(self.log_rate(X))
 
     def score(self, X, y, sample_weight=None):
         """Fraction of the Poisson deviance explained, as scikit-learn's ``PoissonRegressor`` scores."""

@@ -81,6 +81,10 @@ class SoftmaxMachine:
         """Return the machine with another C."""
         return replace(self, C=float(np.exp(theta[0])))
 
+    def functions(self, columns):
+        """How many functions are fitted together for so many columns of targets."""
+        return max(1, columns - 1)
+
     def solve(self, gram, Y, start=None):
         """Fit all classes together.
 

@@ -1,0 +1,295 @@
+r"""Search, stage by stage, and fit: what is done for one candidate kernel."""
+
+import time
+import warnings
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from joblib import hash as joblib_hash
+from sklearn.gaussian_process.kernels import Kernel
+
+from foldless.contracts import Box, Outcome, Step, Stop
+from foldless.criterion import Criterion
+from foldless.errors import CriterionWarning, SearchWarning, Undefined
+from foldless.held_out import held_out_cost, improvements, machine_of_rows, set_aside
+from foldless.machines import Untrained
+from foldless.objective import Problem
+from foldless.representation import Dense, Nystrom
+from foldless.stages import Stages, is_precomputed, representation_gap
+from foldless.starts import sobol_starts
+from foldless.verbs import diagonal
+from foldless.walk import Search
+
+FINISH = 1500  # rows up to which the last fit is on the whole matrix even where the search needed less
+NEGLIGIBLE = 0.03  # e / n of stages (1) below which more landmarks change nothing that matters
+ENOUGH = 0.3  # the same before the whole matrix, whose looks cost ten times more
+REGULARISATION = (1e-5, 1e7)  # of C times the mean diagonal of K
+CUT_SHORT = (Stop.BUDGET, Stop.TIME, Stop.INTERRUPTED)
+WIDTHS = (-2.0, -1.0, 0.0, 1.0, 2.0)  # coarse look: log width about the start
+STRENGTHS = (0.0, 3.0)  # and log C
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """One candidate kernel and what became of it.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        With its chosen parameters.
+    value : float
+        The criterion there; ``inf`` where it is undefined.
+    outcome : Outcome or None
+        The whole search; ``None`` if it found nothing.
+    note : str
+        Why it found nothing.
+    """
+
+    kernel: Kernel
+    value: float
+    outcome: Outcome | None
+    note: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """What was chosen, and how.
+
+    Attributes
+    ----------
+    kernel, machine, criterion
+        The chosen hyper-parameters and what chose them.
+    representation, solution, reading
+        The final fit, and the criterion there.
+    outcome : Outcome
+        The whole search.
+    gap : float
+        e / n of eq. (1) of :mod:`foldless.stages` at the final fit: 0 for a whole matrix.
+    problem : Problem
+        What was evaluated last: ``problem.solve(theta)`` fits at any other point, such as ``outcome.optima``.
+    fine : tuple of Step
+        The steps that were taken on the last representation: their values can be compared.
+    trials : tuple of Trial
+        Every candidate kernel in the order given, the chosen one among them.
+    """
+
+    kernel: Kernel
+    machine: Any
+    criterion: Criterion
+    representation: Any
+    solution: Any
+    reading: Any
+    outcome: Outcome
+    gap: float
+    problem: Problem
+    fine: tuple[Step, ...] = ()
+    trials: tuple[Trial, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What stays the same for every candidate kernel."""
+
+    X: Any
+    Y: Any
+    machine: Any
+    criterion: Criterion
+    search: Search
+    tune_machine: bool = True
+    regularisation: tuple[float, float] | None = None
+    gram: str = "auto"
+    n_components: int | None = None
+    seed: Any = 0
+    max_evaluations: int | None = None
+    time_budget: float | None = None
+    n_jobs: int | None = None
+    watch: Any = None
+    checkpoint: Any = None
+
+    @cached_property
+    def stages(self):
+        """The representations to search on."""
+        functions = getattr(self.machine, "functions", lambda columns: 1)
+        return Stages(self.X, self.gram, self.n_components, functions(self.Y.shape[1]))
+
+    def run(self, kernel, number=0):
+        """Search and fit; on a part of the rows first where the search is to be stopped by the others."""
+        if not hasattr(self.search, "validation"):
+            return self.descend(kernel, number)
+        return self.stopped_early(kernel, number)
+
+    def stopped_early(self, kernel, number):
+        """Search on a part of the rows, fit all of them at the step that is best on the other part."""
+        if is_precomputed(kernel):
+            raise ValueError("early stopping needs points, not a precomputed Gram matrix.")
+        train, test = set_aside(self.Y, self.search.validation, self.search.seed)
+        machine = machine_of_rows(self.machine, train)
+        part = replace(self, X=self.X[train], Y=self.Y[train], machine=machine, search=self.search.search)
+        rehearsal = part.descend(kernel, number)
+        best = min(
+            improvements(rehearsal.fine),
+            key=lambda step: held_out_cost(rehearsal.problem, step.theta, self.X[test], self.Y[test]),
+        )
+        outcome = replace(rehearsal.outcome, best=best, optima=(best,))
+        *_, whole = self.stages.of(kernel, np.random.default_rng(self.seed))
+        problem = Problem(kernel, self.machine, self.criterion, whole, self.Y, self.tune_machine)
+        return replace(self.finish(problem, outcome), fine=rehearsal.fine)
+
+    def descend(self, kernel, number):
+        """Search on each representation in turn until the approximation no longer matters, then fit."""
+        deadline = self.deadline()
+        scale, chapter = self.scale(kernel), self.chapter(kernel, number)
+        outcome, fine, starts, gap = None, (), self.starts(kernel, scale), np.inf
+        rng = np.random.default_rng(self.seed)
+        for stage, representation in enumerate(self.stages.of(kernel, rng)):
+            if gap <= ENOUGH and isinstance(representation, Dense):
+                break
+            problem = Problem(kernel, self.rough, self.criterion, representation, self.Y, self.tune_machine)
+            after = self.walk_on(problem, scale, starts, outcome, deadline, f"{chapter}.{stage}")
+            fine = after.trace or fine
+            outcome = self.join(outcome, after)
+            solution = problem.solve(outcome.best.theta)[2]
+            gap = representation_gap(problem.at(outcome.best.theta)[0], self.X, solution)
+            if gap <= NEGLIGIBLE or outcome.stop in CUT_SHORT:
+                break
+            starts = [step.theta for step in outcome.optima]
+        self.tell(outcome.stop, len(outcome.trace))
+        self.tell_edge(outcome, self.box(kernel, scale))
+        if self.ends_finer(gap):
+            problem = replace(problem, representation=self.stages.last(rng))
+        chosen = self.finish(replace(problem, machine=self.machine), outcome, solution.start)
+        return replace(chosen, fine=fine)
+
+    def deadline(self):
+        """When to end, by the clock of ``time.perf_counter``; ``None`` is never."""
+        return None if self.time_budget is None else time.perf_counter() + self.time_budget
+
+    def ends_finer(self, gap):
+        """Whether the last fit is on a finer representation than the search needed."""
+        return self.stages.free and gap > 0 and (self.X.shape[0] <= FINISH or gap > NEGLIGIBLE)
+
+    def finish(self, problem, outcome, start=None):
+        """Fit at the best point with all digits."""
+        kernel, machine, solution = problem.solve(outcome.best.theta, start)
+        return Selection(
+            kernel=kernel,
+            machine=machine,
+            criterion=self.criterion,
+            representation=problem.representation,
+            solution=solution,
+            reading=self.criterion(solution),
+            outcome=outcome,
+            gap=representation_gap(kernel, self.X, solution),
+            problem=problem,
+        )
+
+    def chapter(self, kernel, number):
+        """Name of this search in a checkpoint file: what it depends on, in short."""
+        if self.checkpoint is None:
+            return str(number)
+        parts = replace(
+            self, max_evaluations=None, time_budget=None, n_jobs=None, watch=None, checkpoint=None
+        )
+        return f"{joblib_hash((kernel, parts))}.{number}"
+
+    @property
+    def rough(self):
+        """The machine at the accuracy a search needs: none at all for a criterion that does not look at it."""
+        return Untrained() if self.criterion.blind else getattr(self.machine, "rough", self.machine)
+
+    def scale(self, kernel):
+        """Mean diagonal of the kernel matrix: the regularisation is searched in its units."""
+        mean = float(np.mean(diagonal(kernel, self.X)))
+        return mean if np.isfinite(mean) and mean > 0 else 1.0
+
+    def box(self, kernel, scale):
+        """Bounds: the kernel's own, and those given for the regularisation, or a wide range."""
+        bounds = kernel.bounds.reshape(-1, 2)
+        if self.tune_machine:
+            usual = np.sort(self.of_strength(scale, np.log(REGULARISATION)))
+            bounds = np.vstack(
+                [bounds, usual if self.regularisation is None else np.log(self.regularisation)]
+            )
+        return Box(bounds[:, 0], bounds[:, 1])
+
+    def of_strength(self, scale, strength):
+        """The machine's theta for a given strength of fit (log C, or minus log alpha, in units of ``scale``)."""
+        return self.machine.sign * (np.asarray(strength) - np.log(scale))
+
+    def starts(self, kernel, scale):
+        """A coarse look at widths and regularisation around the kernel as given; more if more descents are asked."""
+        starts = self.coarse(kernel, scale)
+        wanted = getattr(self.search, "n_starts", 1) - len(starts)
+        box = self.box(kernel, scale)
+        return starts + sobol_starts(box, wanted) if box.size else starts
+
+    def coarse(self, kernel, scale):
+        """Widths and regularisation around the kernel as given."""
+        wide = _length_scales(kernel)
+        widths = [kernel.theta + width * wide for width in (WIDTHS if len(kernel.theta) else (0.0,))]
+        strengths = self.of_strength(scale, STRENGTHS).reshape(-1, 1) if self.tune_machine else [np.zeros(0)]
+        return [np.r_[width, strength] for width in widths for strength in strengths]
+
+    def walk_on(self, problem, scale, starts, before, *rest):
+        """Walk; an interrupt before the first look on a finer representation keeps what the coarser one gave."""
+        try:
+            return self.walk(problem, scale, starts, before, *rest)
+        except KeyboardInterrupt:
+            if before is None:
+                raise
+            return replace(before, trace=(), stop=Stop.INTERRUPTED)
+
+    def walk(self, problem, scale, starts, before, deadline, chapter):
+        """Run the search with what is left of the budget."""
+        used = 0 if before is None else len(before.trace)
+        if self.max_evaluations is not None and used >= self.max_evaluations:
+            return replace(before, trace=(), stop=Stop.BUDGET)
+        outcome = self.gait(problem, before)(
+            problem,
+            self.box(problem.kernel, scale),
+            starts,
+            max_evaluations=None if self.max_evaluations is None else self.max_evaluations - used,
+            time_budget=None if deadline is None else deadline - time.perf_counter(),
+            watch=self.watch,
+            checkpoint=self.checkpoint,
+            chapter=chapter,
+            n_jobs=self.n_jobs,
+        )
+        if not np.isfinite(outcome.best.value):
+            note = outcome.best.note
+            raise Undefined(f"{self.criterion.name} is defined nowhere it was looked for: {note}")
+        return outcome
+
+    def gait(self, problem, before):
+        """The search as it is, rough on the first landmarks, polishing after them."""
+        if before is not None:
+            return self.search.polish
+        return self.search.rough if isinstance(problem.representation, Nystrom) else self.search
+
+    def join(self, before, after):
+        """Return the outcome of both; the best and the optima are those of the finer representation."""
+        return after if before is None else replace(after, trace=before.trace + after.trace)
+
+    def tell(self, stop, count=0):
+        """Warn about a search that was cut short."""
+        if stop in CUT_SHORT:
+            after = f" after {count} evaluations" if count else ""
+            warnings.warn(SearchWarning(f"{self.search.name} ended{after}. {stop.value}"), stacklevel=2)
+
+    def tell_edge(self, outcome, box):
+        """Warn where a criterion that must not be minimised over everything ends at a bound of the regularisation."""
+        if self.criterion.tunes_kernel or not (self.criterion.runs_away and self.tune_machine):
+            return
+        last, low, high = outcome.best.theta[-1], box.low[-1], box.high[-1]
+        if min(last - low, high - last) < 1e-3 * (high - low):
+            message = f"{self.criterion.name} is lowest at the edge of the range of the regularisation: "
+            warnings.warn(CriterionWarning(message + f"{self.criterion.why_not}."), stacklevel=2)
+
+
+def _length_scales(kernel):
+    """Return 1 where theta is a length scale and 0 elsewhere; without any, 1 everywhere."""
+    free = [h for h in kernel.hyperparameters if not h.fixed]
+    wide = np.array([float("length_scale" in h.name) for h in free for _ in range(h.n_elements)])
+    return wide if np.any(wide) else np.ones(len(kernel.theta))
