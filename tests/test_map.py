@@ -9,7 +9,16 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "foldless"
 
 BELOW_GRAMS = {"contracts", "errors", "linalg", "verbs", "kernels"}
-BELOW_MACHINES = BELOW_GRAMS | {"labels", "targets", "losses", "grams", "boxqp", "smoother"}
+BELOW_MACHINES = BELOW_GRAMS | {
+    "labels",
+    "targets",
+    "losses",
+    "grams",
+    "boxqp",
+    "rough_start",
+    "box_solver",
+    "smoother",
+}
 BELOW_CRITERIA = BELOW_MACHINES | {"machines", "inference", "criterion", "folds"}
 WALKING = {"jobs", "starts", "lattice", "simplex"}
 BELOW_SELECTION = (
@@ -44,6 +53,8 @@ MAY_IMPORT = {
     "grams": BELOW_GRAMS,
     "representation": BELOW_GRAMS | {"grams"},
     "boxqp": BELOW_GRAMS | {"grams"},
+    "rough_start": BELOW_GRAMS | {"grams"},
+    "box_solver": BELOW_GRAMS | {"boxqp", "rough_start"},
     "machines": BELOW_MACHINES,
     "inference": BELOW_MACHINES | {"machines"},
     "criteria": BELOW_CRITERIA,

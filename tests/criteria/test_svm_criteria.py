@@ -256,7 +256,9 @@ def test_the_smallest_ball_exists_where_the_matrix_is_singular():
     twice = np.r_[np.arange(30), np.arange(30)]
     single, double = (fit(SquaredHingeSVM(1e8), K[np.ix_(r, r)], y[r]) for r in (np.arange(30), twice))
     radius = RadiusMargin()(fit(HingeSVM(1e-3), K[np.ix_(twice, twice)], y[twice])).parts["radius2"]
-    assert RadiusMargin()(double).parts["radius2"] == approx(RadiusMargin()(single).parts["radius2"], rel=1e-6)
+    assert RadiusMargin()(double).parts["radius2"] == approx(
+        RadiusMargin()(single).parts["radius2"], rel=1e-6
+    )
     assert radius == approx(RadiusMargin()(single).parts["radius2"], rel=1e-6)
 
 

@@ -220,7 +220,8 @@ def test_an_ascent_from_afar_ends_where_expectation_propagation_does():
     machine, Y = HingeSVM(found.C_, False), np.where(y == 1, 1.0, -1.0)[:, None]
     problem = Problem(found.kernel_, machine, EvidenceHMC(chains=16, number=25, nodes=0), Dense(X), Y)
     ep = replace(problem, criterion=EvidenceEP())
-    box, start = Box(problem.theta - 3, problem.theta + 3), problem.theta + [1.0, -1.0, 1.0, -1.0]
+    box = Box(problem.theta - 3, problem.theta + 3)
+    start = problem.theta + np.array([1.0, -1.0, 1.0, -1.0])
     outcome = HMCAscent()(problem, box, [start])
     lost = ep(outcome.trace[-1].theta).value - ep(problem.theta).value
     assert ep(start).value - ep(problem.theta).value > 0.05

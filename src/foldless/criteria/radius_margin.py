@@ -12,7 +12,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.boxqp import BoxQP, solve_box
+from foldless.box_solver import solve_box
+from foldless.boxqp import BoxQP
 from foldless.contracts import Reading
 from foldless.criterion import Criterion
 from foldless.linalg import add_symmetric
