@@ -1,5 +1,7 @@
 """Laws of the criteria on support vector machines: refits, derivatives, bounds, invariances, reference numbers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -249,6 +251,17 @@ def test_xi_alpha_with_a_free_bias_bounds_refits():
         s = fit(HingeSVM(3.0), K, y)
         assert XiAlpha()(s).value >= np.mean(refit(HingeSVM(3.0), K, y) <= 0)
         assert XiAlpha()(fit(HingeSVM(3.0), K, y, low_rank)).value == XiAlpha()(s).value
+
+
+def test_the_span_of_a_single_marginal_point_is_undefined_with_a_free_bias():
+    """Its coefficient is then at a bound, as all others are, and its span would be 0 / 0."""
+    K, y = problem(12, seed=2)
+    y = signs("+ - + - + - + - + - + -")
+    s = fit(HingeSVM(1e-3), K, y)
+    degenerate = replace(s, sets=np.where(np.arange(12) == 3, 0, s.sets))
+    assert s.free.size == 0
+    with pytest.raises(Undefined, match="only one support vector is on the margin"):
+        span_margins(degenerate)
 
 
 def test_the_smallest_ball_exists_where_the_matrix_is_singular():

@@ -46,7 +46,7 @@ class KernelSVC(ClassifierMixin, ClassifierShell):
         it (``"evidence-ep"``, ``"evidence-hmc"``, ``"jaakkola-haussler"``), else ``"free"``.
     criterion : str or object, default=None
         What is minimised; see ``foldless.criteria``. ``None`` is ``"smoothed-span"`` for the squared hinge; for the
-        hinge ``"evidence-ep"``, or ``"gacv"`` if the bias is to be free.
+        hinge ``"evidence-ep"``, or ``"span"`` if the bias is to be free (measured: ``python -m bench.svc_criteria``).
     search : str or object, default="lbfgs"
         How; see ``foldless.searches``.
     n_starts, max_evaluations, time_budget, gram, n_components, class_weight, random_state, n_jobs, verbose
@@ -165,7 +165,7 @@ class KernelSVC(ClassifierMixin, ClassifierShell):
             return as_criterion(self.criterion)
         if self.loss == "squared_hinge":
             return as_criterion("smoothed-span")
-        return as_criterion("gacv" if self.bias == "free" else "evidence-ep")
+        return as_criterion("span" if self.bias == "free" else "evidence-ep")
 
     def _bias(self):
         if self.bias is None:

@@ -128,6 +128,10 @@ def _(solution: SVMSolution):
     :math:`\min_v (v'K_{mm}v - 2v'k_i + K_{ii})`, with :math:`1'v = 1` if the bias is free.
     """
     s, m, b = solution.s.copy(), solution.free, solution.upper
+    if solution.bias and m.size == 1:  # it is at a bound itself, or the coefficients would not add up to zero
+        raise Undefined(
+            "only one support vector is on the margin: with a free bias the span is then not defined."
+        )
     if m.size:
         s[m] -= solution.alpha[m] / solution.block.inverse_diag()
     if b.size:
