@@ -109,6 +109,22 @@ def test_tuning_leaves_little_to_gain(moons, options):
     assert KernelSVC(**options).fit(X, y).score(*test) > best - 0.02
 
 
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({}, "smoothed-span"),
+        ({"loss": "hinge"}, "evidence-ep"),
+        ({"loss": "hinge", "bias": "free"}, "span"),
+        ({"loss": "hinge", "bias": "free", "kernel": RBF(0.7, "fixed")}, "span"),
+        ({"loss": "hinge", "bias": "free", "C": 1.0}, "span"),
+        ({"loss": "hinge", "bias": "free", "C": 1.0, "kernel": RBF(0.7, "fixed")}, "gacv"),
+    ],
+)
+def test_the_criterion_by_default(moons, options, name):
+    X, y = moons
+    assert KernelSVC(**options).fit(X[:40], y[:40]).selection_.criterion.name == name
+
+
 @pytest.mark.parametrize("seed", [0, 5, 7])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_the_evidence_tunes_as_well_as_that_of_a_gaussian_process(loss, seed):
