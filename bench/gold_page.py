@@ -64,7 +64,8 @@ def chosen(columns, folds):
             f"| {name} | {PAPER_BEST[name]} | {column} | {on_folds:.1f} | {error:.1f}{met} | "
             f"{means[hindsight]:.1f}, {hindsight[1]} |"
         )
-    return "\n".join(lines)
+    counts = sorted({len(found) for found in folds.values()})
+    return "\n".join([*lines, "", f"Folds run so far: {' or '.join(map(str, counts))} of {gold.FOLDS}."])
 
 
 def seconds(scores):
