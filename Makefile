@@ -14,7 +14,7 @@ demo: .venv/.has-demo  ## tune the embedded data, print a table, write report.ht
 	$(BIN)/foldless demo
 
 test: .venv/.has-dev  ## every law, and the examples in the docstrings
-	$(RUN) $(BIN)/python -m pytest -q -n auto --maxprocesses=4
+	$(RUN) $(BIN)/python -m pytest -q -n auto --maxprocesses=4 --dist loadgroup
 
 bench: .venv/.has-dev  ## accuracy and time beside GridSearchCV, as ratios
 	$(BIN)/python -m bench

@@ -3,6 +3,7 @@
 import inspect
 import re
 import warnings
+from importlib import import_module
 from pathlib import Path
 
 import foldless
@@ -14,6 +15,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",  # formulas without the network, for readers on a train
     "numpydoc",
     "myst_parser",
     "sphinx_gallery.gen_gallery",
@@ -56,6 +58,7 @@ sphinx_gallery_conf = {
 warnings.filterwarnings("ignore", category=UserWarning, message="FigureCanvasAgg is non-interactive")
 
 GROUPS = [name for name in foldless.__all__ if inspect.ismodule(getattr(foldless, name))]
+MODULES = {name: import_module(f"foldless.{name}") for name in (*GROUPS, "displays")}
 
 
 def _section(title, names, module):
@@ -72,8 +75,7 @@ def _write_reference():
     own = [name for name in foldless.__all__ if name not in GROUPS]
     lines = ["Reference", "=========", "", ".. currentmodule:: foldless", ""]
     lines += _section("Estimators and functions", own, foldless)
-    for group in GROUPS:
-        module = getattr(foldless, group)
+    for group, module in MODULES.items():
         named = [name for name in getattr(module, "__all__", vars(module)) if _is_own(getattr(module, name))]
         lines += _section(f"foldless.{group}", [f"{group}.{name}" for name in named], module)
     text = "\n".join(lines)

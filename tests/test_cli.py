@@ -333,3 +333,93 @@ def test_a_closed_pipe_is_no_error(ripley):
         command, shell=True, cwd=ripley, env=ENVIRONMENT, capture_output=True, text=True, timeout=60
     )
     assert "Traceback" not in done.stderr
+
+
+LATE = {
+    "report in no folder": ["tune", "train.csv", "--target", "side", "--report", "none/r.html"],
+    "report on a folder": ["tune", "train.csv", "--target", "side", "--report", "."],
+    "model in no folder": ["tune", "train.csv", "--target", "side", "--save", "none/m.skops"],
+    "predictions in no folder": ["predict", "model.skops", "new.csv", "--output", "none/p.csv"],
+}
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_a_file_that_cannot_be_written_is_refused_before_the_work(name, tuned, ripley, monkeypatch, capsys):
+    monkeypatch.chdir(ripley)
+    monkeypatch.setattr("foldless.commands.tune.conduct", None)  # the work would fail loudly
+    monkeypatch.setattr("foldless.commands.predict.load_model", None)
+    assert run(LATE[name]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert len(said.err.splitlines()) == 1
+    assert "directory" in said.err
+    assert "Errno" not in said.err
+
+
+def test_predictions_as_json_are_those_of_the_csv(tuned, ripley, monkeypatch, capsys):
+    monkeypatch.chdir(ripley)
+    assert run(["predict", "model.skops", "new.csv"]) == 0
+    lines = capsys.readouterr().out.splitlines()[1:]
+    assert run(["predict", "model.skops", "new.csv", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [list(row["probabilities"]) for row in found] == [["left", "right"]] * len(lines)
+    assert [
+        f"{row['prediction']},{row['probabilities']['left']},{row['probabilities']['right']}" for row in found
+    ] == lines
+
+
+def test_a_column_with_the_answer_is_passed_over_in_silence(tuned, ripley, monkeypatch, capsys):
+    monkeypatch.chdir(ripley)
+    assert run(["predict", "model.skops", "train.csv"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_the_demonstration_as_json(tmp_path, monkeypatch, capsys):
+    from foldless.demo import Baseline
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("foldless.commands.demo.grid_search", lambda *_: Baseline(1.0, 2.0, 0.1, 0.2, 3, 4.0))
+    assert run(["demo", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["foldless"]["target"] == "diagnosis"
+    assert found["grid_search"]["held_out_error"] == 0.2
+
+
+def test_a_reproduced_table_as_json(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("foldless.reproduce.li.table_2", lambda data, splits=50: f"| {splits} |")
+    assert run(["reproduce", "li-2", "--data", str(tmp_path), "--splits", "7", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"table": "li-2", "markdown": "| 7 |"}
+
+
+def test_a_missing_data_set_is_named_without_the_number_of_the_error(tmp_path, capsys):
+    assert run(["reproduce", "li-2", "--data", str(tmp_path), "--splits", "1"]) == 2
+    assert capsys.readouterr().err == f"foldless: {tmp_path / 'a1a.npz'}: No such file or directory.\n"
+
+
+def test_a_machine_for_counts_makes_small_counts_numbers(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    rows = [(x, rng.poisson(np.exp(x / 2))) for x in rng.normal(size=60)]
+    path = write(tmp_path / "visits.csv", "x,visits", rows)
+    assert len({count for _, count in rows}) <= 6  # few enough to be taken for classes
+    assert run(["tune", str(path), "--target", "visits", "--machine", "poisson", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["task"] == "regression"
+
+
+def test_a_filled_number_is_told_in_four_digits(tmp_path, capsys):
+    rows = [("" if i == 5 else i / 7, i % 3, "yes" if i > 20 else "no") for i in range(40)]
+    path = write(tmp_path / "data.csv", "age,kind,y", rows)
+    assert run(["tune", str(path), "--target", "y", "--impute"]) == 0
+    assert "filled with 2.839\n" in capsys.readouterr().err
+
+
+def test_a_table_without_headings_has_no_empty_line_for_them(ripley, capsys):
+    assert run(["tune", str(ripley / "train.csv"), "--target", "side"]) == 0
+    title, *lines = capsys.readouterr().out.rstrip().splitlines()
+    assert title.split() == ["train.csv:", "side"]
+    assert next(line.split()[0] for line in lines if line.strip()) == "machine"
+    assert not any("──" in line for line in lines)
+
+
+def test_a_negative_seed_is_a_mistake(ripley, capsys):
+    assert run(["tune", str(ripley / "train.csv"), "--target", "side", "--seed", "-1"]) == 2
+    assert "--seed" in capsys.readouterr().err

@@ -4,15 +4,21 @@ import doctest
 import inspect
 import re
 import runpy
+from importlib import import_module
 from pathlib import Path
 
 import matplotlib
 import pytest
 
 import foldless
+from foldless import criteria, displays, searches
+from foldless.cli import run
+from foldless.datasets import make_ripley
+from foldless.named import NAMED
 
 ROOT = Path(__file__).parents[1]
 GROUPS = [name for name in foldless.__all__ if inspect.ismodule(getattr(foldless, name))]
+MODULES = {name: import_module(f"foldless.{name}") for name in (*GROUPS, "displays")}
 LONG = {"plot_twenty_thousand_rows.py"}  # `make docs` runs them all
 
 
@@ -21,8 +27,7 @@ def public_objects():
     for name in foldless.__all__:
         if name not in GROUPS:
             yield name, getattr(foldless, name)
-    for group in GROUPS:
-        module = getattr(foldless, group)
+    for group, module in MODULES.items():
         for name in getattr(module, "__all__", vars(module)):
             if is_own(getattr(module, name)):
                 yield f"{group}.{name}", getattr(module, name)
@@ -66,8 +71,19 @@ def test_documented_parameters_are_those_of_the_signature(name):
     assert set(said) <= set(signature(PUBLIC[name]))
 
 
-@pytest.mark.parametrize("name", [name for name in foldless.__all__ if name not in GROUPS])
-def test_every_parameter_of_the_main_names_is_documented(name):
+RECORDS = ("Solution", "Solutions", "Forward")  # what a function returned: the attributes are told, not made
+FUNCTIONS_OF_FORMULAS = ("criteria.ep_", "criteria.kric_", "criteria.loo_", "criteria.sollich")
+CONFIGURED = [
+    name
+    for name in PUBLIC
+    if not name.endswith(RECORDS)
+    and not name.startswith(FUNCTIONS_OF_FORMULAS)
+    and name != "displays.ReliabilityDisplay"  # scikit-learn's, and made by from_estimator
+]
+
+
+@pytest.mark.parametrize("name", CONFIGURED)
+def test_every_parameter_of_what_a_user_configures_is_documented(name):
     assert set(documented(inspect.getdoc(PUBLIC[name]))) == set(signature(PUBLIC[name]))
 
 
@@ -78,6 +94,59 @@ def test_documented_defaults_are_those_of_the_signature(name):
         said = re.search(r"default=(.+)$", kind)
         if said:
             assert said[1] == repr(actual[parameter].default).replace("'", '"'), parameter
+
+
+def unsaid(thing):
+    """Documented parameters with a default that is not told; lists without a type refer to another class."""
+    actual, said = signature(thing), documented(inspect.getdoc(thing))
+    return [
+        parameter
+        for parameter, kind in said.items()
+        if actual[parameter].default is not inspect.Parameter.empty
+        and kind
+        and not re.search("default=|optional", kind)
+    ]
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_documented_parameter_tells_its_default(name):
+    assert unsaid(PUBLIC[name]) == []
+
+
+def test_a_default_that_is_not_told_is_found():
+    def f(a, b=1, c=2):
+        """Do.
+
+        Parameters
+        ----------
+        a : int
+        b : int, default=1
+        c : int
+        """
+
+    assert unsaid(f) == ["c"]
+
+
+@pytest.mark.parametrize("name", ["KernelSVC", "KernelSubsetRegressor", "KernelPoissonRegressor"])
+def test_parameters_said_to_be_as_elsewhere_have_the_defaults_of_elsewhere(name):
+    said, model = documented(inspect.getdoc(PUBLIC[name])), signature(foldless.KernelLogisticRegression)
+    shared = [parameter for parameter, kind in said.items() if not kind]
+    assert shared
+    assert [signature(PUBLIC[name])[p].default for p in shared] == [model[p].default for p in shared]
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLIC if inspect.isclass(PUBLIC[name])])
+def test_documented_defaults_of_methods_are_those_of_the_signature(name):
+    for method, member in vars(PUBLIC[name]).items():
+        if method.startswith("_") or not inspect.isfunction(member):
+            continue
+        for parameter, kind in documented(inspect.getdoc(member) or "").items():
+            said = re.search(r"default=(.+)$", kind)
+            assert parameter in signature(member), f"{method}: {parameter}"
+            if said:
+                assert said[1] == repr(signature(member)[parameter].default).replace("'", '"'), (
+                    f"{method}: {parameter}"
+                )
 
 
 @pytest.mark.parametrize("name", [name for name in PUBLIC if inspect.isclass(PUBLIC[name])])
@@ -98,6 +167,49 @@ def test_the_lines_of_the_readme_run():
     assert found.failed == 0
 
 
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    """A folder with a table to tune on and rows to predict."""
+    X, y = make_ripley(60, random_state=0)
+    rows = [f"{a},{b},{c}" for (a, b), c in zip(X, y)]
+    (tmp_path / "data.csv").write_text("\n".join(["first,second,y", *rows]), encoding="utf-8")
+    (tmp_path / "new.csv").write_text("first,second\n0.1,0.2\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return X, y
+
+
+def test_the_commands_of_the_readme_run(desk, capsys):
+    commands = re.findall(
+        r"^    foldless (.+)$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert len(commands) == 2
+    assert [run(command.split()) for command in commands] == [0, 0]
+    assert capsys.readouterr().out.splitlines()[-1].startswith(("0,", "1,"))
+
+
+def blocks(name):
+    """Python code of a page of the manual."""
+    return re.findall(r"```python\n(.*?)```", (ROOT / "docs" / name).read_text(encoding="utf-8"), re.DOTALL)
+
+
+PAGES = [
+    p.relative_to(ROOT / "docs").as_posix()
+    for p in sorted((ROOT / "docs").glob("**/*.md"))
+    if "_build" not in p.parts
+]
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if blocks(name)])
+@pytest.mark.filterwarnings("ignore::foldless.errors.FoldlessWarning")
+def test_the_code_of_the_manual_runs(name, desk, capsys):
+    matplotlib.use("agg", force=True)
+    X, y = desk
+    names = {"X": X, "y": y, "X_new": X[:3], **{n: getattr(foldless, n) for n in foldless.__all__}}
+    for block in blocks(name):
+        exec(compile(block, name, "exec"), names)  # noqa: S102 - our own pages
+    matplotlib.pyplot.close("all")
+
+
 def test_the_readme_keeps_a_place_for_the_measurements():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert text.index("<!-- bench:start -->") < text.index("<!-- bench:end -->")
@@ -107,6 +219,46 @@ def test_files_that_documents_point_to_exist():
     for document in [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs/guide").glob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text(encoding="utf-8")):
             assert (document.parent / target).exists(), f"{document.name}: {target}"
+
+
+def guide():
+    """All pages of the guide as one text."""
+    return "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs/guide").glob("*.md")))
+
+
+def named(text):
+    """What stands in backticks, with calls and strings reduced to their names."""
+    return {
+        word.strip('"')
+        for code in re.findall(r"`([^`\n]+)`", text)
+        for word in re.findall(r'"?[\w-]+"?', code)
+    }
+
+
+@pytest.mark.parametrize("name", criteria.BY_NAME)
+def test_the_guide_explains_every_criterion(name):
+    page = (ROOT / "docs/guide/criteria.md").read_text(encoding="utf-8")
+    assert name in named(page)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(n for n in foldless.__all__ if n not in GROUPS),
+        *searches.BY_NAME,
+        *NAMED,
+        *displays.__all__,
+        "HyperPrior",
+    ],
+)
+def test_the_guide_mentions_every_estimator_function_search_kernel_and_display(name):
+    assert name in named(guide())
+
+
+def test_every_page_of_the_guide_is_in_its_table_of_contents():
+    text = (ROOT / "docs/guide/index.md").read_text(encoding="utf-8")
+    pages = {path.stem for path in (ROOT / "docs/guide").glob("*.md")} - {"index"}
+    assert pages == set(re.search(r":maxdepth: 2\n\n(.*?)```", text, re.DOTALL)[1].split())
 
 
 def test_code_quoted_in_contributing_is_the_code():

@@ -93,8 +93,11 @@ MAY_IMPORT = {
     "study": {"catalogue", "data", "errors", "shell"},
     "model_file": {"catalogue", "data", "errors", "extras", "kernels"},
     "demo": {"data", "encoding", "study"},
-    "report": {"contracts", "errors", "extras", "catalogue", "landscape"},
-    "commands": BELOW_ESTIMATORS | SHELLS | {"reproduce"},
+    "marks": set(),
+    "report": {"contracts", "errors", "extras", "catalogue", "landscape", "marks"},
+    "options": {"criteria", "searches", "catalogue", "extras", "named"},
+    "terminal": {"catalogue", "data", "report"},
+    "commands": SHELLS | {"contracts", "errors", "options", "reproduce", "terminal"},
     "cli": {"errors", "report", "commands"},
 }
 # foldless itself gathers the public names; `python -m foldless` is the command line.

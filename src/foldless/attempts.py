@@ -261,6 +261,7 @@ def _itself(estimator, setting, moving, task):
     if task.criterion != "auto":
         asked["criterion"] = task.criterion
     fitted = clone(tail).set_params(**{k: v for k, v in asked.items() if k in tail.get_params()})
+    fitted._checkpoint = task.options.get("checkpoint")
     head = None if head is None else clone(head)
     X = task.X if head is None else head.fit_transform(task.X, task.y)
     fitted.fit(X, task.y, **task.fit_params)

@@ -53,15 +53,22 @@ def _mistake(error):
     """Say what a user did wrong; raise what a user cannot have done."""
     if os.environ.get("FOLDLESS_DEBUG"):
         raise error
-    if hasattr(error, "format_message"):  # of the parser of arguments
-        say(f"{error.format_message()} See: foldless --help")
+    if hasattr(error, "format_message"):  # of the parser of arguments; empty after it showed the help
+        say(f"{error.format_message()} See: foldless --help".strip())
         return MISTAKE
     if type(error).__name__ == "Abort":
         return INTERRUPTED
     if isinstance(error, (FoldlessError, ValueError, OSError, MemoryError)):
-        say(str(error) or type(error).__name__)
+        say(_sentence(error))
         return MISTAKE
     raise error
+
+
+def _sentence(error):
+    """What an exception says; of the operating system's, without the number."""
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror}."
+    return str(error) or type(error).__name__
 
 
 def _warn(message, category, filename, lineno, file=None, line=None):

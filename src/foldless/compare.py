@@ -102,20 +102,20 @@ def compare(
     X : array-like of shape (n, d)
     y : array-like of shape (n,)
         Class labels or numbers; which, is recognised.
-    machines : "auto", list of str, or dict from names to estimators
+    machines : "auto", str, list of str, or dict from names to estimators, default="auto"
         ``"auto"`` is every machine for the task: ``"logistic"``, ``"svc"``, ``"lssvc"`` or ``"ridge"``, ``"subset"``.
-    criteria : "all", or list of names or criteria
+    criteria : "all", or one or a list of names or criteria, default="all"
         ``"all"`` is every criterion that a machine can be tuned by, without ``"cv"`` and ``"evidence-hmc"``, which
         take their time, and ``"effective-parameters"``, which is no cost. Those a machine cannot read are left out.
-    holdout : float
+    holdout : float, default=0.3
         Share of the rows held out in each repeat.
-    repeats : int
+    repeats : int, default=10
         Number of random splits, the same for all pairs; stratified for classes.
-    scale : bool
+    scale : bool, default=True
         Whether features are brought to mean 0 and variance 1 on the training rows.
-    task : {"auto", "classification", "regression"}
+    task : {"auto", "classification", "regression"}, default="auto"
         Whether ``y`` holds classes or numbers, where it cannot be recognised: whole numbers look like classes.
-    random_state : int
+    random_state : int, default=0
         Seed of the splits.
     n_jobs : int, optional
         Repeats side by side with one BLAS thread each; the times then include waiting for each other.
@@ -156,11 +156,16 @@ def as_name(criterion):
     return getattr(criterion, "name", criterion)
 
 
+def _several(given):
+    """Return a list of what was given as one or as several."""
+    return list(given) if isinstance(given, (list, tuple)) else [given]
+
+
 def _machines(machines, classes, options):
     if isinstance(machines, dict):
         return machines
     fitting = {name: kind for name, kind in MACHINES.items() if is_classifier(kind()) == classes}
-    names = list(fitting) if isinstance(machines, str) and machines == "auto" else machines
+    names = list(fitting) if isinstance(machines, str) and machines == "auto" else _several(machines)
     for name in names:
         if name not in fitting:
             task = "classification" if classes else "regression"
@@ -171,7 +176,7 @@ def _machines(machines, classes, options):
 def readable(machine, X, y, criteria, classes):
     """Return those of the criteria that can tune ``machine``, found out on a few rows."""
     named = not (isinstance(criteria, str) and criteria == "all")
-    wanted = list(criteria) if named else [n for n in known_criteria.BY_NAME if n not in APART]
+    wanted = _several(criteria) if named else [n for n in known_criteria.BY_NAME if n not in APART]
     for criterion in wanted:
         if isinstance(criterion, str) and criterion not in known_criteria.BY_NAME:
             raise UnknownName("criterion", criterion, known_criteria.BY_NAME)

@@ -104,7 +104,7 @@ def read_table(
 def read_new(path, encoder: Encoder, *, delimiter: str | None = None, header: bool | None = None) -> Table:
     """Read a file to predict, encoded as the training file was; ``y`` is None even if the target is there.
 
-    Columns are found by name, in any order; others are ignored with a note. A level that was not there in
+    Columns are found by name, in any order; others than the target are ignored with a note. A level that was not there in
     training becomes zeros in every column of its category, with a note; in a category of two levels it is an
     error.
     """
@@ -114,7 +114,7 @@ def read_new(path, encoder: Encoder, *, delimiter: str | None = None, header: bo
     columns = _matching(sheet, encoder)
     notes = [note for pair in zip(columns, encoder.codes) for note in _unknown_notes(sheet, *pair)]
     X = hstack((encode(sheet, *pair) for pair in zip(columns, encoder.codes)), sheet.n_rows)
-    names = {code.name for code in encoder.codes}
+    names = {code.name for code in encoder.codes} | {encoder.target_name}
     ignored = [show(name) for name in sheet.names if name not in names]
     if ignored:
         notes.append(f"not used, because the model does not know them: {', '.join(ignored)}")
@@ -229,7 +229,8 @@ def _notes(sheet: Sheet, features: list[Column], codes: Sequence[Code]) -> list[
     for column, code in zip(features, codes):
         filled = int(missing_mask(column).sum())
         if filled:
-            notes.append(f"column {show(code.name)}: {filled} missing value(s) filled with {show(code.fill)}")
+            fill = f"{code.fill:.4g}" if isinstance(code.fill, float) else show(code.fill)
+            notes.append(f"column {show(code.name)}: {filled} missing value(s) filled with {fill}")
         if not code.feature_names:
             notes.append(f"column {show(code.name)} is always {show(code.levels[0])} and was left out")
         if code.kind == "number" and _counts_rows(numbers(sheet, column)):

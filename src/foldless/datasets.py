@@ -36,6 +36,16 @@ def make_ripley(n_samples=250, *, random_state=None):
     training set has 250 points; of the 1000 of the test set this best rule gets 8.0 % wrong, which is the
     "about 8 %" of the literature.
 
+    Parameters
+    ----------
+    n_samples : int, default=250
+    random_state : int or RandomState, default=None
+
+    Returns
+    -------
+    X : array of shape (n_samples, 2)
+    y : array of shape (n_samples,)
+
     References
     ----------
     .. [1] Ripley (1996), *Pattern Recognition and Neural Networks*, section 1.2.
@@ -52,6 +62,17 @@ def make_twonorm(n_samples=400, *, n_features=20, random_state=None):
     .. math:: x \mid y \sim N(\pm(a, \dots, a),\ I), \qquad a = 2/\sqrt{d},
 
     plus for class 0, minus for class 1. The Bayes error is :math:`\Phi(-2) = 2.3\,\%` in every dimension d.
+
+    Parameters
+    ----------
+    n_samples : int, default=400
+    n_features : int, default=20
+    random_state : int or RandomState, default=None
+
+    Returns
+    -------
+    X : array of shape (n_samples, n_features)
+    y : array of shape (n_samples,)
 
     References
     ----------
@@ -71,6 +92,17 @@ def make_ringnorm(n_samples=400, *, n_features=20, random_state=None):
 
     The Bayes error for d = 20 is 1.24 %; Breiman gives 1.3 %. Some libraries use :math:`a = 1/\sqrt{d}`,
     which gives 1.50 %; the published sample of 7400 points agrees with :math:`2/\sqrt{d}`.
+
+    Parameters
+    ----------
+    n_samples : int, default=400
+    n_features : int, default=20
+    random_state : int or RandomState, default=None
+
+    Returns
+    -------
+    X : array of shape (n_samples, n_features)
+    y : array of shape (n_samples,)
 
     References
     ----------
@@ -93,6 +125,16 @@ def make_waveform(n_samples=400, *, random_state=None):
     0, 1, 2 mix the pairs (1, 2), (1, 3), (2, 3), each with probability 1/3. The two-class version of the
     benchmark suites is ``y == 0`` against the rest.
 
+    Parameters
+    ----------
+    n_samples : int, default=400
+    random_state : int or RandomState, default=None
+
+    Returns
+    -------
+    X : array of shape (n_samples, 21)
+    y : array of shape (n_samples,)
+
     References
     ----------
     .. [1] Breiman, Friedman, Olshen and Stone (1984), *Classification and Regression Trees*, section 2.6.2.
@@ -113,6 +155,17 @@ def make_banana(n_samples=400, *, noise=0.3, random_state=None):
 
     with t uniform on :math:`[0, \pi]` and :math:`\varepsilon \sim N(0, I)`. Each class is the other turned by
     half a revolution about the origin. ``noise`` is :math:`\sigma`.
+
+    Parameters
+    ----------
+    n_samples : int, default=400
+    noise : float, default=0.3
+    random_state : int or RandomState, default=None
+
+    Returns
+    -------
+    X : array of shape (n_samples, 2)
+    y : array of shape (n_samples,)
     """
     rng = check_random_state(random_state)
     y = rng.randint(2, size=n_samples)
@@ -128,6 +181,19 @@ def make_sinc(n_samples=100, *, noise_variance=0.01, target=np.sinc, random_stat
 
     with :math:`f(x) = \sin(\pi x) / (\pi x)`. The paper has n = 50 or 100 and :math:`\sigma^2` = 0.01 or
     0.09, and its f is the sinc smoothed by kernel ridge regression: ``target=sinc_target``.
+
+    Parameters
+    ----------
+    n_samples : int, default=100
+    noise_variance : float, default=0.01
+    target : callable, optional
+        The function f; by default the sinc.
+    random_state : int or RandomState, default=None
+
+    Returns
+    -------
+    X : array of shape (n_samples, 1)
+    y : array of shape (n_samples,)
 
     References
     ----------
@@ -145,6 +211,14 @@ def sinc_target(x):
     .. math:: f(x) = \sum_m \alpha_m e^{-(x - s_m)^2 / 2}, \qquad \alpha = (K^2 + 0.1\, I)^{-1} K\, t,
 
     with 100 equally spaced :math:`s_m` in :math:`[-\pi, \pi]` and :math:`t_m = \sin(\pi s_m) / (\pi s_m)`.
+
+    Parameters
+    ----------
+    x : array of shape (n,)
+
+    Returns
+    -------
+    values : array of shape (n,)
 
     References
     ----------

@@ -14,6 +14,9 @@ ALL_ROWS = 200  # up to which the grid looks at the whole matrix
 MARGIN, REACH = 0.7, 2.5  # log units beyond the visited points, and at least around the best
 SIDES = (9, 25)  # fewest and most points along one axis
 SECONDS = 4.0  # that the grid may take, about
+FAR = 16.0  # log units from the best beyond which a look is not in the picture
+LEAP = 3.0  # log units between two looks that do not belong to one descent
+WORDS = {"length_scale": "width"}  # what people call a parameter
 EDGE = 1e-3  # log units from a bound that count as being on it
 
 
@@ -91,6 +94,35 @@ def surface(selection, seconds=SECONDS):
     return Surface(np.exp(x), np.exp(y), value, tuple(p.name for p in named), count)
 
 
+def descents(trace):
+    """Return the paths of a search, one array (looks, p) in log units each: a new one begins at a start or after a leap.
+
+    Examples
+    --------
+    >>> from foldless.contracts import Step
+    >>> looks = [
+    ...     (0.0, "start"),
+    ...     (4.0, "start"),
+    ...     (4.0, "descent"),
+    ...     (3.0, "descent"),
+    ...     (0.0, "descent"),
+    ...     (0.5, "descent"),
+    ... ]
+    >>> [path.ravel().tolist() for path in descents([Step(np.array([t]), 1.0, 0.0, why) for t, why in looks])]
+    [[4.0, 3.0], [0.0, 0.5]]
+    """
+    starts = {tuple(step.theta) for step in trace if step.why == "start"}
+    paths = []
+    for step in trace:
+        if step.why in ("start", "grid") or not np.isfinite(step.value):
+            continue
+        leaps = not paths or np.max(np.abs(step.theta - paths[-1][-1])) > LEAP
+        if leaps or tuple(step.theta) in starts:
+            paths.append([])
+        paths[-1].append(step.theta)
+    return [np.array(path) for path in paths]
+
+
 def _axes(problem, outcome, seconds):
     """Points along both axes: as many as one evaluation lets us afford."""
     begun = time.perf_counter()
@@ -111,7 +143,7 @@ def sketch(problem):
 def window(outcome):
     """Return bounds (p, 2) in log units: what was visited near the best, and some way around."""
     best = outcome.best.theta
-    visited = np.array([step.theta for step in outcome.trace if np.all(np.abs(step.theta - best) < 8)])
+    visited = np.array([step.theta for step in outcome.trace if np.all(np.abs(step.theta - best) < FAR)])
     low = np.minimum(visited.min(axis=0) - MARGIN, best - REACH)
     high = np.maximum(visited.max(axis=0) + MARGIN, best + REACH)
     return np.column_stack([low, high])

@@ -26,7 +26,7 @@ def target_information(y, proba, classes=None, baseline="classes"):
         For instance ``model.predict_proba(X)``, or ``model.loo_proba_`` for the training points.
     classes : array-like of shape (k,), optional
         The labels of the columns, as in ``model.classes_``; by default the sorted labels of ``y``.
-    baseline : {"classes", "uniform"}
+    baseline : {"classes", "uniform"}, default="classes"
 
     Returns
     -------

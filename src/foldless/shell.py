@@ -20,6 +20,8 @@ INDEFINITE = 1e-8
 class KernelShell(BaseEstimator):
     """Common ground of the estimators: validation, tuning and prediction through an expansion in kernels."""
 
+    _checkpoint = None  # KernelSearch names a file here
+
     def _check_fit(self, X, y, **options):
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=np.float64, ensure_min_samples=FEWEST, **options
@@ -71,6 +73,7 @@ class KernelShell(BaseEstimator):
             "time_budget": self.time_budget,
             "random_state": self.random_state,
             "n_jobs": self.n_jobs,
+            "checkpoint": self._checkpoint,
         }
         with progress(self.verbose, self.max_evaluations) as watch:
             return select(X, Y, machine=machine, tune_machine=not fixed, watch=watch, **(options | changes))

@@ -44,7 +44,7 @@ class Walk:
     checkpoint : path, optional
         Steps are appended to this file as they are taken. If it holds steps already they are recalled, not
         evaluated, so a killed run continues where it was.
-    chapter : str or int
+    chapter : str or int, default=0
         Which search of several that share the file.
     n_jobs : int, optional
         How many parts of the search run side by side; see :func:`foldless.jobs.side_by_side`.

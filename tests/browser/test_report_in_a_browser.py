@@ -16,8 +16,8 @@ import pytest
 from hostile import LABELS, NAMES, hostile_study
 
 from foldless.demo import HOLDOUT, breast_cancer
+from foldless.marks import LONGEST
 from foldless.report import write_report
-from foldless.report.figures import LONGEST
 from foldless.study import Request, conduct
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -1,5 +1,6 @@
 """KernelSearch: the drop-in for GridSearchCV."""
 
+import json
 import pickle
 
 import numpy as np
@@ -442,6 +443,24 @@ def test_a_checkpoint_saves_the_evaluations(ripley, tmp_path):
     again = KernelSearch(SVC(), checkpoint=file).fit(*ripley)
     assert file.read_text() == lines
     assert again.best_params_ == first.best_params_
+
+
+def test_an_estimator_of_ours_goes_on_from_a_checkpoint(ripley, tmp_path):
+    file, machine = tmp_path / "run.jsonl", KernelLogisticRegression(gram="dense")
+    with pytest.warns(SearchWarning):
+        KernelSearch(machine, checkpoint=file, max_evaluations=8).fit(*ripley)
+    begun = file.read_text()
+    resumed = KernelSearch(machine, checkpoint=file).fit(*ripley)
+    whole = KernelSearch(machine).fit(*ripley)
+    assert file.read_text().startswith(begun)
+    assert len(resumed.trace_) == len(whole.trace_)
+    for one, other in zip(
+        resumed.trace_, whole.trace_
+    ):  # recalled steps give no warm start: not to the last bit
+        assert one.theta == pytest.approx(other.theta, abs=1e-8)
+    assert [step.seconds for step in resumed.trace_[:8]] == [
+        json.loads(line)["seconds"] for line in begun.splitlines()[1:]
+    ]
 
 
 def test_an_ensemble_is_the_weighted_mean_of_the_optima(ripley):

@@ -318,3 +318,13 @@ def test_the_false_maximum_of_the_laplace_evidence_is_reported(moons):
 def test_bad_parameters_are_named(moons, options, error, words):
     with pytest.raises(error, match=words):
         KernelSVC(**options).fit(*moons)
+
+
+def test_probabilities_of_left_out_rows_are_the_calibrated_ones_or_none(moons):
+    X, y = moons
+    model = KernelSVC().fit(X, y)
+    outputs = model.loo_decision_
+    expected = 1 / (1 + np.exp(-model.calibration_.slope * outputs))
+    assert model.loo_proba_[:, 1] == pytest.approx(expected)
+    bayesian = KernelSVC(RBF(1.0, "fixed"), C=1.0, loss="hinge", criterion="evidence-ep").fit(X, y)
+    assert bayesian.loo_proba_ is None

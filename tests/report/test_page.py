@@ -4,6 +4,7 @@ import json
 import warnings
 from dataclasses import replace
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import numpy as np
 import plotly.graph_objects as go
@@ -14,10 +15,12 @@ from foldless.catalogue import MACHINES
 from foldless.compare import compare
 from foldless.data import Table
 from foldless.encoding import Code, Encoder
+from foldless.marks import inert
+from foldless.report import class_figures
 from foldless.report.combine import page, panels
-from foldless.report.figures import inert
 from foldless.report.page import embedded
-from foldless.report.text import plain
+from foldless.report.search_figures import _best_so_far, comparison
+from foldless.report.text import number, plain
 from foldless.study import Request, conduct
 
 
@@ -165,6 +168,10 @@ def test_counts_get_the_figures_of_a_regression(rng):
     texts = " ".join(Elements(page(study)).texts)
     assert "alpha" in texts
     assert "RMSE" in texts
+    assert figure["surface"]["layout"]["yaxis"]["title"]["text"] == "alpha"
+    star = figure["surface"]["data"][-1]
+    assert star["y"][0] == pytest.approx(study.estimator.alpha_, rel=1e-3)
+    assert f"alpha {study.estimator.alpha_:.2g}"[:8] in figure["trace"]["data"][1]["customdata"][-1][2]
 
 
 @pytest.mark.parametrize("machine", [name for name, entry in MACHINES.items() if entry.task == "regression"])
@@ -210,3 +217,80 @@ def test_a_comparison_of_criteria_is_shown_when_there_is_one(two_classes):
     assert panel.name == "comparison"
     assert sorted(panel.figure["layout"]["yaxis"]["ticktext"]) == ["evidence", "loo"]
     go.Figure(panel.figure)
+
+
+@pytest.mark.parametrize("machine", ["svc", "lssvc"])
+def test_machines_without_probabilities_of_their_own_show_how_reliable_the_calibrated_ones_are(
+    machine, three_classes, two_classes
+):
+    for X, y in (two_classes, three_classes):
+        study = study_of(X, y.astype(int), machine=machine)
+        figure = {panel.name: panel.figure for panel in panels(study)}["reliability"]
+        p = study.estimator.calibration_(study.loo_outputs)
+        assert np.array_equal(study.loo_probabilities, p)
+        given = np.average(figure["data"][1]["x"], weights=[n for (n,) in figure["data"][1]["customdata"]])
+        assert given == pytest.approx(p[:, 1].mean() if p.shape[1] == 2 else 1 / p.shape[1], rel=1e-4)
+
+
+def test_no_panel_stands_alone_beside_a_gap(two_classes, three_classes, hostile):
+    X, y = two_classes
+    for study in (study_of(X, y.astype(int)), study_of(*three_classes), hostile):
+        assert sum(not panel.wide for panel in panels(study)) % 2 == 0
+
+
+def test_every_look_near_the_choice_lies_in_the_picture(two_classes):
+    X, y = two_classes
+    figure = panels(study_of(X, y.astype(int), machine="svc"))[0].figure
+    for name, axis in (("x", "xaxis"), ("y", "yaxis")):
+        low, high = figure["layout"][axis]["range"]
+        assert min(figure["data"][0][name]) == pytest.approx(10**low, rel=1e-4)
+        assert max(figure["data"][0][name]) == pytest.approx(10**high, rel=1e-4)
+        assert low < np.log10(min(figure["data"][2][name]))
+        assert np.log10(max(figure["data"][2][name])) < high
+
+
+def test_the_best_so_far_begins_anew_on_a_finer_matrix():
+    assert _best_so_far(np.array([3.0, 1.0, 2.0, 5.0, 6.0, 4.0]), 3).tolist() == [3, 1, 1, 5, 5, 4]
+    assert _best_so_far(np.array([3.0, 1.0]), 2).tolist() == [3, 1]
+
+
+def test_a_criterion_far_off_is_drawn_at_the_edge_and_told_in_full():
+    lines = [
+        {"criterion": c, "error": e, "sd": 0.01, "seconds": 1.0} for c, e in zip("abc", (0.1, 0.12, 0.9))
+    ]
+    dots = comparison(SimpleNamespace(lines=lambda: iter(lines)), "error")["data"][0]
+    assert dots["x"] == pytest.approx([1.05 * 13, 12, 10])
+    assert dots["marker"]["symbol"] == ["triangle-right", "circle", "circle"]
+    assert dots["customdata"][0][:2] == ["c", "90.0"]
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (1423.4, "1420"),
+        (-98765, "-98800"),
+        (123456, "1.23e5"),
+        (1e7, "1e7"),
+        (0.000927, "0.000927"),
+        (0, "0"),
+    ],
+)
+def test_numbers_a_reader_can_use(value, told):
+    assert number(value) == told
+
+
+def test_the_page_tells_the_shares_of_the_classes(three_classes):
+    X, y = three_classes
+    texts = " ".join(Elements(page(study_of(X, y))).texts)
+    for label in np.unique(y):
+        n = np.sum(y == label)
+        assert f"{label} {n} ({100 * n / len(y):.1f} %)" in texts
+
+
+def test_a_few_wrong_rows_among_many_have_their_bar(rng):
+    outputs, codes = np.r_[rng.uniform(5, 60, 996), -0.2, -3.0, -0.1, -7.0], np.ones(1000, dtype=int)
+    study = SimpleNamespace(
+        loo_outputs=outputs[:, None], y=codes, estimator=SimpleNamespace(classes_=np.array([0, 1]))
+    )
+    right, wrong = class_figures.margins(study)["data"]
+    assert (sum(right["y"]), sum(wrong["y"])) == (996, 4)

@@ -28,11 +28,11 @@ class ABIC(Criterion):
 
     Parameters
     ----------
-    tuned : int
+    tuned : int, default=0
         Number of hyper-parameters that are tuned.
     bias_prior : float, optional
         Standard deviation of a normal prior on the bias of a smooth machine; ``None`` is flat.
-    sigma2 : float, array of shape (k,), str or None
+    sigma2 : float, array of shape (k,), str or None, optional
         Noise variance of a ridge regression, or the name of an estimate of :mod:`foldless.inference.noise`; by
         default profiled.
     """

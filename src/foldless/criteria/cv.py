@@ -24,9 +24,9 @@ class CV(Criterion):
 
     Parameters
     ----------
-    folds : int
+    folds : int, default=10
         Number of folds; fewer if a class has fewer points.
-    seed : int
+    seed : int, default=0
         Of the shuffle: the same folds at every point of a search.
     """
 

@@ -30,11 +30,11 @@ class EigenvalueRatio(Criterion):
 
     Parameters
     ----------
-    t : int
+    t : int, default=4
         Number of leading eigenvalues.
-    eta : float
+    eta : float, default=1.0
         Weight of the inverse ratio.
-    lam : float
+    lam : float, default=1.0
         Regularisation of the ridge regression behind the residual (the machine's own C plays no part).
     """
 

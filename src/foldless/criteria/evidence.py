@@ -66,7 +66,7 @@ class Evidence(Criterion):
     ----------
     bias_prior : float, optional
         Standard deviation of a normal prior on the bias of a smooth machine; ``None`` is flat.
-    a : float
+    a : float, default=0.001
         Softening of the squared hinge's determinant; 0.1 in [1]_, where it is too large.
 
     References

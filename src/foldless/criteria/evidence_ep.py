@@ -26,7 +26,7 @@ class EvidenceEP(Criterion):
 
     Parameters
     ----------
-    tolerance : float
+    tolerance : float, default=1e-09
         On the relative change of the sites; a fixed point that is not reached has a wrong gradient.
 
     References

@@ -54,14 +54,15 @@ class EvidenceHMC(Criterion):
 
     Parameters
     ----------
-    chains, number : int
-        Chains, and draws of each for the gradient.
-    nodes : int
+    chains : int, default=32
+    number : int, default=100
+        Draws of each chain for the gradient.
+    nodes : int, default=8
         Of eq. (3). With 0 the value is that of EP (the gradient is exact all the same): enough for an ascent, which
         follows the gradient alone.
-    seed : int
+    seed : int, default=0
         The same numbers at every point of a search.
-    batches : int
+    batches : int, default=8
         Groups of chains for standard errors.
     """
 

@@ -29,14 +29,16 @@ class HyperPrior(Criterion):
 
     Parameters
     ----------
-    criterion : str or Criterion
+    criterion : str or Criterion, default="loo"
         What to add it to.
-    strength : float
+    strength : float, default=1.0
         s in (1), in the units of the criterion: a sum over the points (``"loo"`` of a logistic regression, ``"evidence"`` of
         one) takes 1, a mean over n points (every evidence of a support vector machine) 1 / n.
-    length_scale, amplitude, C : (centre, deviation), optional
+    length_scale : (centre, deviation) or None, default=(None, 1.0)
         The centre is a natural value, the deviation one of the logarithm: ``(2.0, 0.5)`` has :math:`\log 2 \pm \tfrac12`.
-        ``None`` is no prior; a centre that is ``None`` (of the length scales only) is their own mean.
+        ``None`` is no prior; a centre that is ``None`` is the mean of the length scales themselves.
+    amplitude, C : (centre, deviation) or None, default=None
+        The same, with a centre.
 
     Notes
     -----

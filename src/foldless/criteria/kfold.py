@@ -50,9 +50,9 @@ class KFold(Criterion):
 
     Parameters
     ----------
-    folds : int or list of index arrays
+    folds : int or list of index arrays, default=10
         A number gives a seeded permutation cut into that many parts.
-    seed : int
+    seed : int, default=0
         Of that permutation.
     """
 

@@ -47,11 +47,11 @@ class KRIC(Criterion):
 
     Parameters
     ----------
-    bias_in_penalty : bool
+    bias_in_penalty : bool, default=True
         ``False`` is the paper's (22): the covariance of the model without a bias, at the outputs of the one with.
-    eta : float
+    eta : float, default=1.0
         Slope of the logistic model at the outputs of a machine that is not logistic (:func:`kric_at_outputs`).
-    tune_kernel : bool
+    tune_kernel : bool, default=False
         Let it choose kernel parameters in spite of the above.
     """
 
@@ -114,7 +114,7 @@ class KRICSollich(Criterion):
 
     Parameters
     ----------
-    form : {"consistent", "hybrid"}
+    form : {"consistent", "hybrid"}, default="consistent"
         ``"hybrid"`` is there to reproduce the paper: it mixes two likelihoods.
     bias_in_penalty, eta, tune_kernel
         As in :class:`KRIC`.

@@ -87,7 +87,7 @@ class LOO(Criterion):
 
     Parameters
     ----------
-    mode : {"total", "frozen"}
+    mode : {"total", "frozen"}, default="total"
         ``"frozen"`` gives the gradient of Cawley and Talbot's appendix B, which forgets that the curvatures
         move. It points the wrong way in C at many points and is here for comparison only.
     """

@@ -30,7 +30,7 @@ class Mallows(Criterion):
 
     Parameters
     ----------
-    sigma2 : float, array of shape (k,), or str
+    sigma2 : float, array of shape (k,), or str, default="ml"
         Noise variance, or the name of an estimate of :mod:`foldless.inference.noise`. A named estimate is constant
         along the ridge parameter; when kernels are compared, :meth:`prepared` fixes it for all of them.
         ``"per-model"`` takes [SM](12) at the candidate itself and prefers small ridge parameters.

@@ -44,7 +44,7 @@ class RadiusMargin(Criterion):
 
     Parameters
     ----------
-    ball : {None, "origin", "smallest"}
+    ball : {None, "origin", "smallest"}, optional
         ``None`` takes the one that bounds: the smallest ball with a free bias, else the one about the origin.
     """
 

@@ -57,8 +57,8 @@ class SIC(Criterion):
 
     Parameters
     ----------
-    norm : {"gamma", "paper", "e", "fixed"}
-    sigma2 : float, array of shape (k,), or str
+    norm : {"gamma", "paper", "e", "fixed"}, default="gamma"
+    sigma2 : float, array of shape (k,), or str, default="ml"
         Noise variance, or the name of an estimate of :mod:`foldless.inference.noise`. ``"per-model"`` reproduces the
         paper: [1] (12) at the candidate's own ridge parameter.
     gamma : float, optional

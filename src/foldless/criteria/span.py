@@ -68,8 +68,12 @@ class SmoothedSpan(Criterion):
 
     Parameters
     ----------
-    eta, c1, c2 : float
-        Regularisation of the span, slope and offset of the sigmoid.
+    eta : float, default=1.0
+        Regularisation of the span.
+    c1 : float, default=5.0
+        Slope of the sigmoid.
+    c2 : float, default=0.0
+        Its offset.
     """
 
     eta: float = 1.0

@@ -43,12 +43,12 @@ class Spectral(Criterion):
 
     Parameters
     ----------
-    normaliser : {"trace", "sum", "frobenius"}
+    normaliser : {"trace", "sum", "frobenius"}, default="trace"
         The sum, as printed, prefers the narrowest kernel for r = 1 and uneven row sums otherwise; it vanishes for
         centred kernels. It is here to reproduce the paper.
-    r : float
+    r : float, default=2
         The power, at least 1.
-    weighted : bool
+    weighted : bool, default=True
         Whether classes count alike, as in (1); otherwise :math:`\bar y = y`.
     threshold : float, optional
         The hinge form of [1]_ in place of the power: :math:`\varphi(l) = l` above it, else 0. It has no derivative.

@@ -16,7 +16,7 @@ class HistogramDisplay:
     ----------
     errors : dict of str to sequence of float
         Test errors in percent, one per trial.
-    width : float
+    width : float, default=2.0
         Of a bin, in percent.
 
     Attributes
@@ -52,7 +52,7 @@ class HistogramDisplay:
 
         Parameters
         ----------
-        title : str
+        title : str, default=""
             Above the figure.
 
         Returns

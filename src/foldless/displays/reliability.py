@@ -24,10 +24,10 @@ class ReliabilityDisplay(CalibrationDisplay):
         model = tuned(estimator)
         model = getattr(model, "best_estimator_", model)
         model = model[-1] if hasattr(model, "steps") else model
-        if not hasattr(model, "loo_proba_") or len(model.classes_) != 2:
+        if getattr(model, "loo_proba_", None) is None or len(model.classes_) != 2:
             raise ValueError(
                 f"{type(model).__name__} has no leave-one-out probabilities of two classes; "
-                "KernelLogisticRegression of a binary problem has."
+                "a classifier of foldless has, fitted on two classes without a posterior."
             )
         y = (tuned(estimator).selection_.problem.Y[:, 0] > 0).astype(int)
         options = {"name": "leave-one-out", **options}

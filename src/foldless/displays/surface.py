@@ -6,7 +6,7 @@ import numpy as np
 
 from foldless.canvas import place, tuned
 from foldless.errors import JitterWarning
-from foldless.landscape import surface
+from foldless.landscape import descents, surface
 
 LEVELS = 14
 WORST = 0.85  # quantile of the criterion beyond which the colours no longer tell apart
@@ -61,7 +61,7 @@ class SurfaceDisplay:
     def _draw_search(self, ax):
         """Mark all looks; join those of the descents."""
         looks = np.exp([step.theta for step in self.outcome.trace])
-        descent = np.exp([step.theta for step in self.outcome.trace if step.why == "descent"]).reshape(-1, 2)
-        ax.plot(*descent.T, "-", color="black", lw=1)
+        for path in descents(self.outcome.trace):
+            ax.plot(*np.exp(path).T, "-", color="black", lw=1)
         ax.plot(*looks.T, "o", color="black", mec="white", ms=5, label="search")
         ax.plot(*np.exp(self.outcome.best.theta), "*", color="red", ms=15, mec="white", label="chosen")

@@ -66,6 +66,8 @@ class KernelLSSVC(ClassifierMixin, ClassifierShell):
         Training points, or landmarks, that carry ``dual_coef_``.
     loo_decision_ : array of shape (n,) or (n, n_classes)
         Exact leave-one-out outputs of the training points.
+    loo_proba_ : array of shape (n, n_classes)
+        Probabilities from them.
     calibration_ : Sigmoid
         From outputs to probabilities, fitted on ``loo_decision_``.
     trace_ : list of Step
@@ -147,6 +149,7 @@ class KernelLSSVC(ClassifierMixin, ClassifierShell):
         outputs = selection.solution.loo_outputs
         self.loo_decision_ = outputs[:, 0] if len(self.classes_) == 2 else outputs
         self.calibration_ = calibrate(outputs, Y, copies)
+        self.loo_proba_ = self.calibration_(outputs)
         return self
 
     def predict_proba(self, X):

@@ -68,6 +68,10 @@ class KernelSVC(ClassifierMixin, ClassifierShell):
     loo_decision_ : array of shape (n,) or (n, n_classes)
         Leave-one-out outputs of the training points: by the span, which is exact while no set changes; by refits for
         the hinge with ``criterion="loo"``.
+    calibration_ : Sigmoid
+        From outputs to probabilities, fitted on ``loo_decision_``.
+    loo_proba_ : array of shape (n, n_classes), or None
+        Probabilities from ``loo_decision_``; None where a posterior gives the probabilities.
     trace_, n_evaluations_, selection_, n_features_in_
         As in :class:`KernelLogisticRegression`.
 
@@ -156,6 +160,7 @@ class KernelSVC(ClassifierMixin, ClassifierShell):
         self.loo_decision_ = outputs[:, 0] if len(self.classes_) == 2 else outputs
         self.calibration_ = calibrate(outputs, Y, weights)
         self._posterior = self._bayes(selection) if selection.criterion.name in BAYESIAN else None
+        self.loo_proba_ = self.calibration_(outputs) if self._posterior is None else None
         if self._posterior is None and not hasattr(selection.solution.gram, "F"):
             self._keep_support()
         return self

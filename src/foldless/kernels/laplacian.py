@@ -28,9 +28,9 @@ class Laplacian(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
 
     Parameters
     ----------
-    length_scale : float or array of shape (d,)
-    length_scale_bounds : pair of floats or "fixed"
-    norm : {1, 2}
+    length_scale : float or array of shape (d,), default=1.0
+    length_scale_bounds : pair of floats or "fixed", default=(1e-05, 100000.0)
+    norm : {1, 2}, default=2
         p; not tuned.
 
     Examples

@@ -88,9 +88,9 @@ class Sinc(CoordinateProduct):
 
     Parameters
     ----------
-    bandwidth : float
+    bandwidth : float, default=1.0
         W.
-    bandwidth_bounds : pair of floats or "fixed"
+    bandwidth_bounds : pair of floats or "fixed", default=(1e-05, 100000.0)
 
     Examples
     --------
@@ -129,11 +129,11 @@ class TrigonometricPolynomial(CoordinateProduct):
 
     Parameters
     ----------
-    q : float
+    q : float, default=0.5
         How slowly the coefficients decay; near 1 the kernel is narrow.
-    q_bounds : pair of floats or "fixed"
+    q_bounds : pair of floats or "fixed", default=(0.001, 0.999)
         Within (0, 1).
-    period : float
+    period : float, default=6.283185307179586
         In units of the inputs; not tuned.
     """
 
@@ -174,9 +174,9 @@ class Dirichlet(CoordinateProduct):
 
     Parameters
     ----------
-    degree : int
+    degree : int, default=3
         N; not tuned.
-    period : float
+    period : float, default=6.283185307179586
         In units of the inputs; not tuned.
     """
 

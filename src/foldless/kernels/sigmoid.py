@@ -16,8 +16,10 @@ class Sigmoid(Kernel):
 
     Parameters
     ----------
-    gamma, coef0 : float
-    gamma_bounds, coef0_bounds : pair of floats or "fixed"
+    gamma : float, default=1.0
+    coef0 : float, default=0.0
+    gamma_bounds : pair of floats or "fixed", default=(1e-05, 100000.0)
+    coef0_bounds : pair of floats or "fixed", default="fixed"
         ``coef0`` must be positive to be searched, because searches live in logarithms.
 
     Examples

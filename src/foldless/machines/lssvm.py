@@ -41,9 +41,9 @@ class LSSVM:
 
     Parameters
     ----------
-    C : float
+    C : float, default=1.0
         Weight of the squared errors against the squared norm, ``1 / lambda``.
-    bias : bool
+    bias : bool, default=True
         Whether an unpenalised constant is part of the model.
     weights : array of shape (n,) or "balanced", optional
         Positive sample weights; by default all 1. ``"balanced"`` gives the classes equal total weight.
@@ -51,7 +51,7 @@ class LSSVM:
         How many samples each row stands for, already part of ``weights``: leaving one out leaves the others in.
     costs : array of shape (n,), optional
         What the errors on the points cost when they are left out; by default all 1.
-    route : {"cholesky", "spectrum"}
+    route : {"cholesky", "spectrum"}, default="cholesky"
         How to factor. One Cholesky factorisation serves one C; one eigendecomposition, remembered by the Gram, serves
         them all (see :meth:`path`).
     """

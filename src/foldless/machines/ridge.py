@@ -54,17 +54,17 @@ class Ridge:
 
     Parameters
     ----------
-    alpha : float
+    alpha : float, default=1.0
         The ridge parameter :math:`\lambda` of (1): no 1/n in front of the loss, no factor 1/2.
-    bias : bool
+    bias : bool, default=False
         Whether an unpenalised intercept is part of the model.
     weights : array of shape (n,), optional
         Positive sample weights; by default all 1.
-    penalty : {"K", "I"} or array of shape (n, n)
+    penalty : {"K", "I"} or array of shape (n, n), default="K"
         T in (1).
     copies : array of shape (n,), optional
         How many equal rows each row stands for (their weights are then part of ``weights``): criteria count them.
-    route : {"auto", "spectrum", "factor"}
+    route : {"auto", "spectrum", "factor"}, default="auto"
         How to solve. ``"spectrum"`` makes every further ridge parameter on the same Gram cheap, ``"factor"`` (dense
         Gram, T = K) is the faster one for a single solve. ``"auto"`` factors twice and then decomposes.
 

@@ -43,16 +43,16 @@ class SmoothMachine:
     ----------
     loss : object
         See ``foldless.losses``.
-    C : float
+    C : float, default=1.0
         Weight of the loss against the squared norm.
-    bias : bool
+    bias : bool, default=True
         Whether an unpenalised constant is part of the model.
     weights : array of shape (n,), optional
         What the loss of each point counts; by default 1.
     copies : array of shape (n,), optional
         How many equal rows each point stands for; by default 1. Part of ``weights`` already, it tells a leave-one-out
         criterion to leave out one copy, not all.
-    decrement : float
+    decrement : float, default=1e-20
         Stop when the Newton decrement falls below this, per point.
     """
 

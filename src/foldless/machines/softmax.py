@@ -43,15 +43,15 @@ class SoftmaxMachine:
 
     Parameters
     ----------
-    C : float
+    C : float, default=1.0
         Weight of the loss against the squared norms.
-    bias : bool
+    bias : bool, default=True
         Whether unpenalised constants are part of the model.
     weights : array of shape (n,), optional
         What the loss of each point counts; by default 1.
     copies : array of shape (n,), optional
         How many equal rows each point stands for; see :class:`foldless.machines.SmoothMachine`.
-    decrement : float
+    decrement : float, default=1e-20
         Stop when the Newton decrement falls below this, per point.
     """
 

@@ -27,7 +27,7 @@ class Subset:
     ----------
     indices : array of shape (m,)
         Rows whose kernel functions are used.
-    bias : bool
+    bias : bool, default=False
         Whether an intercept is part of the model.
     weights : array of shape (n,), optional
         Positive sample weights; by default all 1.
@@ -129,10 +129,10 @@ def forward(gram, Y, score, machine, max_size=None, pool=20, patience=5):
         Its intercept and weights are kept, its indices ignored.
     max_size : int, optional
         At most this many functions; by default half of the rows.
-    pool : int
+    pool : int, default=20
         Candidates scored per step: those that lower the residual sum of squares most. For Mallows' criterion one
         candidate would already be the exact greedy step, since df grows by one whichever is taken.
-    patience : int
+    patience : int, default=5
         Steps without improvement after which the search ends.
 
     Returns

@@ -96,7 +96,17 @@ class _SVM:
 
 @dataclass(frozen=True, eq=False)
 class HingeSVM(_SVM):
-    """Support vector machine with the hinge loss, p = 1."""
+    """Support vector machine with the hinge loss, p = 1.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the losses against half the squared norm.
+    bias : bool, default=True
+        Whether the machine has a constant that is not penalised.
+    weights : array of shape (n,), optional
+        They multiply C.
+    """
 
     loss: ClassVar[Any] = Hinge()
     judged_by: ClassVar[str] = "span"  # where leave-one-out is asked for often: its refits are dear
@@ -125,7 +135,17 @@ class HingeSVM(_SVM):
 
 @dataclass(frozen=True, eq=False)
 class SquaredHingeSVM(_SVM):
-    """Support vector machine with the squared hinge loss (with its one half), p = 2."""
+    """Support vector machine with the squared hinge loss (with its one half), p = 2.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the losses against half the squared norm.
+    bias : bool, default=True
+        Whether the machine has a constant that is not penalised.
+    weights : array of shape (n,), optional
+        They multiply C.
+    """
 
     loss: ClassVar[Any] = SquaredHinge()
     judged_by: ClassVar[str] = "smoothed-span"

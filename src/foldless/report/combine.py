@@ -1,10 +1,15 @@
 """Where words, figures and page meet."""
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from foldless.landscape import parameters, surface
-from foldless.report import figures, text
+from foldless.report import class_figures, number_figures, search_figures, text
 from foldless.report.page import Panel, render
+
+MOST_ROWS = 100_000  # beyond which even a sketch of the criterion takes minutes
 
 
 def write_report(study, path):
@@ -30,6 +35,7 @@ def page(study):
         panels=panels(study),
         notes=study.table.notes,
         features=text.features(study),
+        target=text.target(study),
         scaled=study.request.scale,
         command=study.command,
         versions=text.versions(),
@@ -49,14 +55,37 @@ def cards(study):
 
 
 def panels(study):
-    """Every figure this study has something to show in."""
+    """Every figure this study has something to show in; one that would stand alone in its line takes all of it."""
     kind = _classes if study.is_classification else _numbers
-    return [*_search(study), *kind(study), *_compared(study)]
+    found = [*_search(study), *kind(study), *_compared(study)]
+    halves = [i for i, panel in enumerate(found) if not panel.wide]
+    if len(halves) % 2:
+        found[halves[-1]] = replace(found[halves[-1]], wide=True)
+    return found
+
+
+def in_words_of(estimator, landscape):
+    """Return outcome and landscape as the estimator tells them: one over C where it has ``alpha_`` and its machine a C."""
+    outcome, named = estimator.selection_.outcome, parameters(estimator.selection_)
+    if not hasattr(estimator, "alpha_") or not named or named[-1].name != "C":
+        return outcome, landscape
+    steps = tuple(_inverted(step) for step in outcome.trace)
+    if landscape is not None:
+        landscape = replace(landscape, y=1 / landscape.y, names=(landscape.names[0], "alpha"))
+    return replace(outcome, trace=steps, best=_inverted(outcome.best)), landscape
+
+
+def _inverted(step):
+    return replace(step, theta=np.append(step.theta[:-1], -step.theta[-1]))
+
+
+def _landscape(study):
+    return surface(study.estimator.selection_) if len(study.y) <= MOST_ROWS else None
 
 
 def _search(study):
     selection = study.estimator.selection_
-    landscape = surface(selection)
+    outcome, landscape = in_words_of(study.estimator, _landscape(study))
     if landscape is not None:
         seen = "all rows" if landscape.landmarks is None else f"{landscape.landmarks} landmarks"
         yield Panel(
@@ -64,22 +93,28 @@ def _search(study):
             "The criterion and the path of the search",
             f"Dark is low, which is good. The dots are the looks of the search in their order, the star is the choice. "
             f"The landscape was computed on {seen} and is a sketch; the choice was not made on it.",
-            figures.surface(landscape, selection.outcome),
+            search_figures.surface(landscape, outcome),
+            wide=True,
         )
+    last = len(selection.fine) or len(outcome.trace)
+    finer = last < len(outcome.trace)
     yield Panel(
         "trace",
         "The search, look by look",
-        "Each dot is one evaluation of the criterion; the line is the best so far.",
-        figures.trace(study.estimator.trace_, [p.name for p in parameters(selection)]),
+        "Each dot is one evaluation of the criterion; the line is the best so far."
+        + finer
+        * " At the dotted line the kernel matrix was approximated more closely, and the values changed.",
+        search_figures.trace(outcome.trace, [p.name for p in text.tuned(study)], last),
     )
-    lengths = figures.length_scales(study)
+    lengths = search_figures.length_scales(study)
     if lengths is not None:
         yield Panel(
             "relevance",
             "Which features matter",
             "One over the length scale of each feature: a long bar is a feature along which the answer changes "
             "quickly. It says what the machine uses, not what causes what.",
-            figures.relevance(lengths, study.table.feature_names),
+            search_figures.relevance(lengths, study.table.feature_names),
+            wide=True,
         )
 
 
@@ -91,8 +126,9 @@ def _compared(study):
         "comparison",
         "What other criteria would have given",
         f"Error on held-out rows when the same machine is tuned by each criterion: mean and standard deviation over "
-        f"{repeats} random splits. Differences smaller than the bars say nothing.",
-        figures.comparison(study.comparison, text.error_word(study)),
+        f"{repeats} random splits. Differences smaller than the bars say nothing. A triangle at the edge stands for "
+        "an error far beyond the others.",
+        search_figures.comparison(study.comparison, text.error_word(study)),
     )
 
 
@@ -104,7 +140,7 @@ def _classes(study):
         "How clear the decisions are",
         "Leave-one-out margins: how far each row is on the right side when the machine has not seen it. "
         "Left of zero it would be put in the wrong class.",
-        figures.margins(study),
+        class_figures.margins(study),
     )
     if study.loo_probabilities is not None:
         yield Panel(
@@ -112,13 +148,15 @@ def _classes(study):
             "How far the probabilities can be believed",
             "Rows grouped by the probability they were given when left out, against the share of them that came true. "
             "On the diagonal the probabilities mean what they say; the bars are 95 % intervals.",
-            figures.reliability(study),
+            class_figures.reliability(study),
+            class_figures.reliability_on_a_phone(study),
         )
     yield Panel(
         "confusion",
         "What is mistaken for what",
         "Rows by their class and by the class they were given when left out.",
-        figures.confusion(study),
+        class_figures.confusion(study),
+        class_figures.confusion_on_a_phone(study),
     )
 
 
@@ -129,11 +167,11 @@ def _numbers(study):
         "predicted",
         "Predicted and actual",
         "Each row's value against its prediction by the machine that has not seen it.",
-        figures.predicted(study),
+        number_figures.predicted(study),
     )
     yield Panel(
         "residuals",
         "Residuals",
         "Actual minus predicted, each row left out in turn.",
-        figures.residuals(study),
+        number_figures.residuals(study),
     )

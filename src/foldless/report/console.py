@@ -10,7 +10,7 @@ def console(stderr=False):
     return need("rich.console", "cli").Console(stderr=stderr, highlight=False, soft_wrap=False)
 
 
-def table(title, rows, columns):
+def table(title, rows, columns=("", "")):
     """Return a table of texts.
 
     Parameters
@@ -18,10 +18,11 @@ def table(title, rows, columns):
     title : str
     rows : iterable of sequences of str
     columns : sequence of str
-        Headings; the first column is to the left, the others to the right.
+        Headings, shown if there are any; the first column is to the left, the others to the right.
     """
     rich, text = need("rich.table", "cli"), need("rich.text", "cli").Text
-    grid = rich.Table(title=text(title), title_justify="left", box=need("rich.box", "cli").SIMPLE_HEAD)
+    box = need("rich.box", "cli").SIMPLE_HEAD
+    grid = rich.Table(title=text(title), title_justify="left", box=box, show_header=any(columns))
     for i, heading in enumerate(columns):
         grid.add_column(text(heading), justify="right" if i else "left", overflow="fold")
     for row in rows:

@@ -35,13 +35,14 @@
 
   function layout(figure) {
     const own = figure.layout;
+    const small = narrow ? figure.narrow : {};
     const themed = theme();
     return {
       margin: { l: 58, r: 16, t: 34, b: 52 },
       ...themed,
       ...own,
-      xaxis: { ...themed.xaxis, ...own.xaxis },
-      yaxis: { ...themed.yaxis, ...own.yaxis },
+      xaxis: { ...themed.xaxis, ...own.xaxis, ...small.xaxis },
+      yaxis: { ...themed.yaxis, ...own.yaxis, ...small.yaxis },
     };
   }
 

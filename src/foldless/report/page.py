@@ -7,7 +7,7 @@ lets the browser run the two scripts whose hashes it names and nothing else, and
 import base64
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
@@ -22,6 +22,8 @@ class Panel:
     title: str
     caption: str
     figure: dict[str, Any]
+    narrow: dict[str, Any] = field(default_factory=dict)  # axes as they are on a phone
+    wide: bool = False  # whether it takes both columns
 
 
 def render(panels, **words):
@@ -42,7 +44,7 @@ def render(panels, **words):
         style=trusted(part("page.css")),
         library=trusted(library),
         script=trusted(script),
-        data=trusted(embedded({panel.name: panel.figure for panel in panels})),
+        data=trusted(embedded({panel.name: {**panel.figure, "narrow": panel.narrow} for panel in panels})),
         **words,
     )
 

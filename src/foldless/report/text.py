@@ -10,18 +10,20 @@ import numpy as np
 
 from foldless.catalogue import entry_of
 from foldless.contracts import Stop
-from foldless.landscape import parameters
+from foldless.landscape import WORDS, parameters
 
 MOST_CLASSES = 6  # named in a sentence
 MANY = 4  # parameters of one kind beyond which only their range is told
 PACKAGES = ("foldless", "numpy", "scipy", "scikit-learn", "plotly")
 COARSE = 0.2  # relative difference between the searched and the final criterion that is worth a word
 ROWS_EACH = 20  # rows per tuned parameter below which the minimised estimate is too hopeful
-WORDS = {"length_scale": "width", "C": "C", "alpha": "alpha"}
+PLAIN = 1e5  # from which a number is told with its power of ten
 
 
 def number(value):
-    """Three digits are what a reader can use; 1e7, not 1e+07."""
+    """Three digits are what a reader can use; 1420, not 1.42e+03, and 1e7, not 1e+07."""
+    if 1e3 <= abs(value) < PLAIN:
+        return f"{float(f'{value:.3g}'):.0f}"
     return re.sub(r"e([+-])0*", lambda sign: "e-" if sign[1] == "-" else "e", f"{value:.3g}")
 
 
@@ -102,7 +104,7 @@ def asked(study):
     if study.held_out is not None:
         rows += f" ({study.held_out.rows} more were set aside)"
     return (
-        f"Predict {_target(study)} from {count(study.X.shape[1], 'feature')} of {rows}, by "
+        f"Predict {_target(study)} from {count(study.X.shape[1], 'feature')} of {rows}, by a "
         f"{entry_of(estimator).title} with the kernel {kernels}. Its parameters were to be chosen without folds, by "
         f"the {criterion_title(study)} ({estimator.selection_.criterion.name})."
     )
@@ -223,8 +225,24 @@ def versions():
 
 def features(study):
     """Least, mean, greatest value and spread of every feature, as (name, texts)."""
-    columns = zip(study.table.feature_names, study.X.T)
-    return [(name, list(map(number, (x.min(), x.mean(), x.max(), x.std())))) for name, x in columns]
+    return [(name, _summary(x)) for name, x in zip(study.table.feature_names, study.X.T)]
+
+
+def _summary(x):
+    return list(map(number, (x.min(), x.mean(), x.max(), x.std())))
+
+
+def target(study):
+    """The target in numbers: a sentence with its values, or each class and its share."""
+    name = f"{study.table.target_name}: "
+    if not study.is_classification:
+        return name + "from {0} to {2}, mean {1}, standard deviation {3}".format(*_summary(study.y))
+    names, counts = np.unique(study.y, return_counts=True)
+    told = [f"{label} {n} ({percent(n / len(study.y))})" for label, n in zip(names[:MOST_CLASSES], counts)]
+    more = len(names) - len(told)
+    return (
+        name + ", ".join(told) + (f" and {count(more, 'other class', 'other classes')}" if more > 0 else "")
+    )
 
 
 def plain(study):

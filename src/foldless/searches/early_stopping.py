@@ -19,9 +19,9 @@ class EarlyStopping(Search):
     ----------
     search : Search
         What to run, such as ``LBFGS()``.
-    validation : float
+    validation : float, default=0.25
         Share of the rows held out of the search.
-    seed : int
+    seed : int, default=0
         Draws them, stratified by class.
 
     Examples

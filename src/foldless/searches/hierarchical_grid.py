@@ -23,9 +23,9 @@ class HierarchicalGrid(Search):
 
     Parameters
     ----------
-    points : int or sequence of int
+    points : int or sequence of int, default=5
         How many along each parameter at level 0.
-    levels : int
+    levels : int, default=4
         How often to zoom in.
     """
 

@@ -29,13 +29,15 @@ class HMCAscent(Search):
 
     Parameters
     ----------
-    n_starts : int
+    n_starts : int, default=1
         How many walks, from the best of the starts.
-    stride, longest, shortest : float
-        First, longest and shortest step, in log units.
-    tolerance : float
+    stride : float, default=0.3
+        First step, in log units.
+    longest : float, default=0.7
+    shortest : float, default=0.003
+    tolerance : float, default=0.001
         Size of a derivative, relative to the value, that counts as zero.
-    rounds : int
+    rounds : int, default=300
         Steps after which a walk is given up.
     """
 

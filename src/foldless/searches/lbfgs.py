@@ -24,11 +24,11 @@ class LBFGS(Search):
 
     Parameters
     ----------
-    n_starts : int
+    n_starts : int, default=1
         How many descents. Criteria have several local minima in the width: more descents, more of them are found.
-    tolerance : float
+    tolerance : float, default=1e-05
         Relative change of the criterion at which a descent is over.
-    stride : float
+    stride : float, default=1.0
         Length of the first step of a descent, in log units.
     """
 

@@ -20,9 +20,9 @@ class MultiStart(Search):
     ----------
     search : Search
         What to run, such as ``LBFGS()``.
-    n_starts : int
+    n_starts : int, default=8
         How often.
-    given : int
+    given : int, default=2
         How many of the runs begin at given starts.
 
     Examples

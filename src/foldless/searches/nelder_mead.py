@@ -18,9 +18,9 @@ class NelderMead(Search):
 
     Parameters
     ----------
-    n_starts : int
+    n_starts : int, default=1
         How many descents, from the best of the starts.
-    tolerance : float
+    tolerance : float, default=1e-06
         Relative spread of the criterion over the simplex at which a descent is over.
     """
 

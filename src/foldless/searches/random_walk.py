@@ -27,18 +27,18 @@ class RandomWalk(Search):
 
     Parameters
     ----------
-    n_starts : int
+    n_starts : int, default=1
         How many walks, from the best of the starts.
-    stride : float
+    stride : float, default=0.5
         Standard deviation of the first steps.
-    factor : float
+    factor : float, default=1.3
         By which a step grows or shrinks.
-    shortest : float
+    shortest : float, default=0.01
         The walk ends when all steps are shorter.
-    patience : int
+    patience : int, default=15
         It also ends when this many sweeps over the parameters gained less than ``gain``, relatively.
-    gain : float
-    seed : int
+    gain : float, default=0.0001
+    seed : int, default=0
     """
 
     n_starts: int = 1
