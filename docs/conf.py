@@ -21,7 +21,13 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
-exclude_patterns = ["_build", "**/README.rst", "auto_examples/**/*.ipynb", "auto_examples/**/*.py"]
+exclude_patterns = [
+    "_build",
+    "reproduction/gold_record.md",
+    "**/README.rst",
+    "auto_examples/**/*.ipynb",
+    "auto_examples/**/*.py",
+]
 html_theme = "pydata_sphinx_theme"
 html_title = "foldless"
 html_static_path = ["_static"]

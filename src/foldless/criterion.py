@@ -56,9 +56,9 @@ class Criterion:
         """Read one solution."""
         raise self.unreadable(solution)
 
-    def penalty(self, kernel):
-        """Return a cost of the kernel's parameters themselves, and its gradient in ``kernel.theta``: none here."""
-        return 0.0, np.zeros(len(kernel.theta))
+    def penalty(self, kernel, machine=None):
+        """Return a cost of the parameters themselves, and its gradient in those of the kernel and of a machine: none here."""
+        return 0.0, np.zeros(len(kernel.theta) + (0 if machine is None else len(machine.theta)))
 
     def check_choice(self, kernels):
         """Raise if this criterion would have to choose among kernels, or their parameters, and must not."""

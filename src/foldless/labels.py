@@ -18,7 +18,7 @@ def as_columns(y):
         return y.astype(float).reshape(len(y), -1)
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
-        raise ValueError(f"y must hold at least two classes, got one class: {classes[0]!r}.")
+        raise ValueError(f"y must hold at least two classes, got one class: {classes[0]}.")
     return one_versus_rest(codes, len(classes))
 
 

@@ -96,6 +96,11 @@ def solve_lower(L, M, transposed=False):
     return x
 
 
+def solve_cholesky(L, M):
+    """Return ``(L L')^{-1} M`` for lower triangular ``L``."""
+    return lapack.dpotrs(L, M, lower=1)[0]
+
+
 def inverse_lower(L):
     """Return the inverse of a lower triangular matrix."""
     return lapack.dtrtri(L, lower=1)[0]

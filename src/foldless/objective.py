@@ -67,13 +67,13 @@ class Problem:
     def __call__(self, theta, carry=None):
         """Evaluate; a point where fit or criterion does not exist is ``inf``, with the reason."""
         try:
-            kernel, _, solution = self.solve(theta, carry)
+            kernel, machine, solution = self.solve(theta, carry)
             reading = self.criterion(solution)
         except (Undefined, NotPositiveDefinite, np.linalg.LinAlgError) as error:
             return Evaluation(np.inf, note=str(error))
         if not np.isfinite(reading.value):
             return Evaluation(np.inf, note=f"{self.criterion.name} is {reading.value}")
-        penalty, pull = self.criterion.penalty(kernel)
+        penalty, pull = self.criterion.penalty(kernel, machine if self.tune_machine else None)
         derive = partial(self._gradient, kernel, solution, reading, pull)
         batches = getattr(reading, "batches", ())
         doubt = partial(self._error, kernel, solution, batches) if batches else None
@@ -92,5 +92,5 @@ class Problem:
         if len(self.kernel.theta):
             if reading.adjoint is None:
                 return None
-            gradient = self.representation.pullback(kernel, solution.gram, reading.adjoint) + pull
-        return np.r_[gradient, reading.slope] if self.tune_machine else gradient
+            gradient = self.representation.pullback(kernel, solution.gram, reading.adjoint)
+        return (np.r_[gradient, reading.slope] if self.tune_machine else gradient) + pull

@@ -125,7 +125,7 @@ class ClassifierShell(KernelShell):
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
-                f"y must hold at least two classes, got one class: {self.classes_[0]!r}. Add rows of another class."
+                f"y must hold at least two classes, got one class: {self.classes_[0]}. Add rows of another class."
             )
         return X, y, one_versus_rest(codes, len(self.classes_)), weight
 

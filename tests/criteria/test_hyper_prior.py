@@ -1,13 +1,14 @@
-"""The prior on length scales: value, gradient, and what it does to a search."""
+"""The priors on the parameters: value, gradient, and what it does to a search."""
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
-from foldless.criteria import LOO, HyperPrior
+from foldless.criteria import LOO, EvidenceEP, HyperPrior
 from foldless.errors import UnknownName
 from foldless.losses import Logistic
-from foldless.machines import SmoothMachine
+from foldless.machines import HingeSVM, SmoothMachine
 from foldless.objective import Problem
 from foldless.representation import Dense
 from foldless.selection import select
@@ -44,6 +45,54 @@ def test_the_objective_has_the_gradient_of_its_sum(two_classes):
     assert problem(theta).gradient == pytest.approx(np.array(expected), rel=1e-5, abs=1e-6)
 
 
+FULL = {"length_scale": (2.0, 0.5), "amplitude": (7.0, 1.5), "C": (3.0, 0.8)}
+
+
+def test_the_prior_is_a_normal_density_of_the_logarithms():
+    kernel = ConstantKernel(3.0) * RBF([1.0, 2.5]) + ConstantKernel(0.4)
+    value, _ = HyperPrior("loo", 0.7, **FULL).penalty(kernel, HingeSVM(C=5.0))
+    log_density = norm(np.log(2), 0.5).logpdf(np.log([1.0, 2.5])).sum()
+    log_density += norm(np.log(7), 1.5).logpdf(np.log(3.0)) + norm(np.log(3), 0.8).logpdf(np.log(5.0))
+    highest = 2 * norm(0, 0.5).logpdf(0) + norm(0, 1.5).logpdf(0) + norm(0, 0.8).logpdf(0)
+    assert value == pytest.approx(0.7 * (highest - log_density), rel=1e-12)
+
+
+def test_offsets_and_fixed_parameters_have_no_prior():
+    kernel = ConstantKernel(3.0, "fixed") * RBF([1.0, 2.5], "fixed") + ConstantKernel(0.4)
+    value, gradient = HyperPrior("loo", **FULL).penalty(kernel)
+    assert value == 0
+    np.testing.assert_array_equal(gradient, [0.0])
+
+
+def test_an_amplitude_is_found_wherever_it_multiplies():
+    kernel = (ConstantKernel(3.0) * RBF(1.0) + ConstantKernel(0.4)) * ConstantKernel(5.0)
+    _, gradient = HyperPrior("loo", amplitude=(1.0, 1.0), length_scale=None).penalty(kernel)
+    np.testing.assert_allclose(gradient, [np.log(3), 0, 0, np.log(5)])
+
+
+@pytest.mark.parametrize("tune_machine", [True, False])
+def test_the_gradient_in_all_parameters_is_that_of_the_sum(two_classes, tune_machine):
+    X, y = two_classes
+    kernel = ConstantKernel(2.0) * RBF([1.0, 2.0, 0.6]) + ConstantKernel(0.3)
+    prior = HyperPrior(EvidenceEP(tolerance=1e-12), 1 / len(y), **FULL)
+    problem = Problem(kernel, HingeSVM(bias=False), prior, Dense(X), y[:, None], tune_machine)
+    theta = problem.theta
+    steps = 1e-4 * np.eye(len(theta))  # curvature errors near 1e-9, the fixed point is as good as 1e-12
+    expected = [(problem(theta + e).value - problem(theta - e).value) / 2e-4 for e in steps]
+    assert problem(theta).gradient == pytest.approx(np.array(expected), rel=1e-6, abs=1e-8)
+
+
+def test_a_strong_prior_places_every_parameter(two_classes):
+    X, y = two_classes
+    kernel = ConstantKernel(1.0, (1e-3, 1e3)) * RBF([1.0, 2.0, 0.6], (1e-2, 1e2)) + ConstantKernel(
+        0.3, "fixed"
+    )
+    prior = HyperPrior("evidence-ep", 1e4, **FULL)
+    found = select(X, y[:, None], kernel=kernel, machine=HingeSVM(bias=False), criterion=prior)
+    np.testing.assert_allclose(np.exp(found.kernel.theta), [7, 2, 2, 2], rtol=1e-3)
+    assert pytest.approx(3, rel=1e-3) == found.machine.C
+
+
 def chosen(data, strength):
     X, y = data
     options = {"kernel": "rbf-ard", "machine": SmoothMachine(Logistic())}
@@ -67,3 +116,13 @@ def test_an_unknown_criterion_or_strength_is_refused():
         HyperPrior("lo")
     with pytest.raises(ValueError, match="strength must not be negative, got -1"):
         HyperPrior("loo", -1)
+
+
+@pytest.mark.parametrize(
+    "prior", [{"C": (0.0, 1.0)}, {"amplitude": (1.0, 0.0)}, {"C": (None, 1.0)}, {"length_scale": (-1.0, 1.0)}]
+)
+def test_a_prior_that_is_none_is_refused(prior):
+    with pytest.raises(
+        ValueError, match="must be a pair of a positive natural value and a positive deviation"
+    ):
+        HyperPrior("loo", **prior)

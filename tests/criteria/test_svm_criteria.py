@@ -1,5 +1,7 @@
 """Laws of the criteria on support vector machines: refits, derivatives, bounds, invariances, reference numbers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -74,6 +76,15 @@ SMOOTH = [  # criterion, machine, bias modes
     (Evidence(), SquaredHingeSVM, True),
     (Evidence(a=0.1), SquaredHingeSVM, True),
     (Evidence(a=0.0), SquaredHingeSVM, False),
+    (KRIC(), HingeSVM, False),
+    (KRIC(eta=1.7), HingeSVM, True),
+    (KRIC(), SquaredHingeSVM, True),
+    (KRIC(bias_in_penalty=False), SquaredHingeSVM, True),
+    (KRICSollich(), HingeSVM, False),
+    (KRICSollich(), HingeSVM, True),
+    (KRICSollich("hybrid"), HingeSVM, True),
+    (KRICSollich(), SquaredHingeSVM, True),
+    (KRICSollich("hybrid"), SquaredHingeSVM, False),
 ]
 WEIGHTS = np.random.default_rng(7).uniform(0.4, 2, 40)
 
@@ -144,8 +155,11 @@ def test_more_active_points_than_features(criterion):
 COUNTS = [LOO(), Span(), XiAlpha(), JaakkolaHaussler()]
 
 
+LIKELIHOODS = (Evidence, KRICSollich)  # C is more than a scale of the kernel there
+
+
 @pytest.mark.parametrize(
-    ("criterion", "machine", "bias"), [c for c in SMOOTH if not isinstance(c[0], Evidence)]
+    ("criterion", "machine", "bias"), [c for c in SMOOTH if not isinstance(c[0], LIKELIHOODS)]
 )
 def test_scaling_leaves_error_estimates_alone(criterion, machine, bias):
     K, y = problem40()
@@ -237,6 +251,28 @@ def test_xi_alpha_with_a_free_bias_bounds_refits():
         s = fit(HingeSVM(3.0), K, y)
         assert XiAlpha()(s).value >= np.mean(refit(HingeSVM(3.0), K, y) <= 0)
         assert XiAlpha()(fit(HingeSVM(3.0), K, y, low_rank)).value == XiAlpha()(s).value
+
+
+def test_the_span_of_a_single_marginal_point_is_undefined_with_a_free_bias():
+    """Its coefficient is then at a bound, as all others are, and its span would be 0 / 0."""
+    K, y = problem(12, seed=2)
+    y = signs("+ - + - + - + - + - + -")
+    s = fit(HingeSVM(1e-3), K, y)
+    degenerate = replace(s, sets=np.where(np.arange(12) == 3, 0, s.sets))
+    assert s.free.size == 0
+    with pytest.raises(Undefined, match="only one support vector is on the margin"):
+        span_margins(degenerate)
+
+
+def test_the_smallest_ball_exists_where_the_matrix_is_singular():
+    K, y = problem(30, seed=1, length=3.0)
+    twice = np.r_[np.arange(30), np.arange(30)]
+    single, double = (fit(SquaredHingeSVM(1e8), K[np.ix_(r, r)], y[r]) for r in (np.arange(30), twice))
+    radius = RadiusMargin()(fit(HingeSVM(1e-3), K[np.ix_(twice, twice)], y[twice])).parts["radius2"]
+    assert RadiusMargin()(double).parts["radius2"] == approx(
+        RadiusMargin()(single).parts["radius2"], rel=1e-6
+    )
+    assert radius == approx(RadiusMargin()(single).parts["radius2"], rel=1e-6)
 
 
 def test_radius_is_that_of_the_smallest_ball():

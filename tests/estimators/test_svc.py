@@ -2,19 +2,21 @@
 
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_moons
+from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.model_selection import LeaveOneOut
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from foldless import KernelSVC
-from foldless.contracts import Box
+from foldless.contracts import Box, Stop
 from foldless.criteria import Evidence, EvidenceEP, EvidenceHMC
 from foldless.errors import (
     CriterionWarning,
@@ -97,11 +99,41 @@ def test_outputs_are_those_of_scikit_learn(moons, loss):
     assert model.X_fit_.shape == (len(model.support_), 2)
 
 
-def test_tuning_leaves_little_to_gain(moons):
+@pytest.mark.parametrize(
+    "options", [{}, {"criterion": "evidence"}, {"criterion": "gacv", "loss": "hinge"}], ids=str
+)
+def test_tuning_leaves_little_to_gain(moons, options):
     X, y = moons
     test = make_moons(1000, noise=0.25, random_state=1)
     best = max(SVC(C=C, gamma=g).fit(X, y).score(*test) for C in (0.3, 1, 3, 10) for g in (0.5, 1, 2, 4, 8))
-    assert KernelSVC().fit(X, y).score(*test) > best - 0.02
+    assert KernelSVC(**options).fit(X, y).score(*test) > best - 0.02
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({}, "smoothed-span"),
+        ({"loss": "hinge"}, "evidence-ep"),
+        ({"loss": "hinge", "bias": "free"}, "span"),
+        ({"loss": "hinge", "bias": "free", "kernel": RBF(0.7, "fixed")}, "span"),
+        ({"loss": "hinge", "bias": "free", "C": 1.0}, "span"),
+        ({"loss": "hinge", "bias": "free", "C": 1.0, "kernel": RBF(0.7, "fixed")}, "gacv"),
+    ],
+)
+def test_the_criterion_by_default(moons, options, name):
+    X, y = moons
+    assert KernelSVC(**options).fit(X[:40], y[:40]).selection_.criterion.name == name
+
+
+@pytest.mark.parametrize("seed", [0, 5, 7])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_the_evidence_tunes_as_well_as_that_of_a_gaussian_process(loss, seed):
+    """On the first draw amplitudes run to their bounds, there as here: the evidence takes the classes for separable."""
+    X, y = make_moons(100, noise=0.25, random_state=seed)
+    test = make_moons(4000, noise=0.25, random_state=seed + 1)
+    theirs = GaussianProcessClassifier(ConstantKernel(1.0, (0.05, 8103.0)) * RBF(1.0)).fit(X, y)
+    ours = KernelSVC(criterion="evidence-ep", loss=loss).fit(X, y)
+    assert ours.score(*test) > theirs.score(*test) - 0.01
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
@@ -198,6 +230,21 @@ def test_precomputed_sparse_and_pickled_agree(moons):
     assert again.predict_proba(X).shape == (100, 2)
 
 
+def test_an_ascent_from_afar_ends_where_expectation_propagation_does():
+    X, y = make_moons(40, noise=0.4, random_state=3)
+    found = KernelSVC(criterion="evidence-ep", loss="hinge", gram="dense").fit(X, y)
+    machine, Y = HingeSVM(found.C_, False), np.where(y == 1, 1.0, -1.0)[:, None]
+    problem = Problem(found.kernel_, machine, EvidenceHMC(chains=16, number=25, nodes=0), Dense(X), Y)
+    ep = replace(problem, criterion=EvidenceEP())
+    box = Box(problem.theta - 3, problem.theta + 3)
+    start = problem.theta + np.array([1.0, -1.0, 1.0, -1.0])
+    outcome = HMCAscent()(problem, box, [start])
+    lost = ep(outcome.trace[-1].theta).value - ep(problem.theta).value
+    assert ep(start).value - ep(problem.theta).value > 0.05
+    assert lost < 0.005
+    assert outcome.stop is Stop.NOISE
+
+
 def test_the_optimum_of_expectation_propagation_leaves_an_ascent_little_to_do():
     X, y = make_moons(40, noise=0.4, random_state=3)  # the classes overlap: no parameter runs to its bound
     found = KernelSVC(criterion="evidence-ep", loss="hinge", gram="dense").fit(X, y)
@@ -222,6 +269,22 @@ def test_duplicates_and_contradictions_are_no_trouble(moons):
             model = KernelSVC(**options).fit(X, y)
         assert model.score(X, y) > 0.85
         assert all(np.isfinite(step.value) or step.note for step in model.trace_)
+
+
+def test_a_laplace_evidence_that_cannot_be_checked_is_still_a_fit(moons, monkeypatch):
+    monkeypatch.setattr("foldless.inference.ep.ROUNDS", 1)
+    X, y = moons
+    with pytest.warns(CriterionWarning, match="could not be checked .* did not settle"):
+        model = KernelSVC(RBF(0.7, "fixed"), 1.0, "hinge", "kernel", "evidence").fit(X, y)
+    assert model.score(X, y) > 0.9
+
+
+def test_a_hinge_machine_tuned_by_radius_and_margin_is_warned_about(moons):
+    with pytest.warns(CriterionWarning, match="bounds nothing for the hinge"):
+        KernelSVC(loss="hinge", criterion="radius-margin").fit(*moons)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        KernelSVC(loss="squared_hinge", criterion="radius-margin").fit(*moons)
 
 
 def test_the_false_maximum_of_the_laplace_evidence_is_reported(moons):

@@ -5,11 +5,13 @@ import pytest
 from scipy.linalg import cholesky
 from sklearn.svm import SVC, LinearSVC
 
-from foldless import boxqp
-from foldless.boxqp import BoxQP, descend, rough, solve_box
+from foldless import box_solver
+from foldless.box_solver import active_sets, descend, solve_box
+from foldless.boxqp import BoxQP
 from foldless.errors import JitterWarning, NotPositiveDefinite, Undefined
 from foldless.grams import DenseGram, LowRankGram
 from foldless.machines import HingeSVM, SquaredHingeSVM, path
+from foldless.rough_start import rough
 from foldless.verbs import gram
 from oracles_svm import CASES, GRAMS, POINTS, dense, dual, kernel, low_rank, problem
 
@@ -149,10 +151,39 @@ def test_both_rough_starts_and_the_ratio_test_end_at_the_same_optimum(bias):
     expected = solve_box(qp)[0]
     ridged = BoxQP(DenseGram(K), y, np.full(60, 20.0), np.full(60, 1e-9), bias)
     assert descend(ridged, np.zeros(60))[0] == approx(expected, abs=1e-4)
-    interior = rough.dispatch(object)(qp.gram, qp, 1e-4)
-    assert interior == approx(expected, abs=0.01 * 20)  # rough: a hundredth of the box
-    assert rough(qp.gram, qp, 1e-2) == approx(expected, abs=0.5 * 20)
-    assert rough(qp.gram, qp, 1e-6) == approx(expected, abs=0.02 * 20)
+    for violation in (1e-2, 1e-4, 1e-6):
+        alpha = rough(qp.gram, qp, violation)
+        single = np.finfo(np.float32).eps * alpha.sum()  # libsvm keeps its kernel in single precision
+        assert disagreement(qp, alpha) <= violation + single
+    assert active_sets(qp, qp.split(alpha), 20)[0] == approx(expected, abs=1e-6)
+    interior = rough.dispatch(object)(qp.gram, qp, 1e-6)
+    np.testing.assert_array_equal(qp.split(interior), solve_box(qp)[2])
+    assert interior == approx(expected, abs=1e-3 * 20)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("C", [1e-2, 1.0, 1e3, 1e6])
+def test_the_interior_start_stays_inside_however_wide_the_box(bias, C):
+    K, y = problem(60, seed=9, length=1.0)
+    qp = BoxQP(low_rank(K), y, np.full(60, C), np.zeros(60), bias)
+    with np.errstate(divide="raise", invalid="raise"):
+        alpha = rough(qp.gram, qp, 1e-8)
+    exact = solve_box(BoxQP(DenseGram(K), y, np.full(60, C), np.full(60, 1e-12), bias))[0]
+    polished, _, _ = active_sets(qp, qp.split(alpha), 20)
+    cost, rough_cost, polished_cost = (
+        0.5 * (y * a) @ K @ (y * a) - a.sum() for a in (exact, alpha, polished)
+    )
+    assert rough_cost == approx(cost, rel=1e-2)
+    assert polished_cost == approx(cost, rel=1e-6)
+
+
+def disagreement(qp, alpha):
+    """How far apart the biases are that the points ask for (with a bias), or how far from 0 (without): 0 at the optimum."""
+    e = qp.y - qp.gram.matmul(qp.y * alpha)
+    up = np.where(qp.y > 0, alpha < qp.upper, alpha > 0)  # y alpha may grow: b >= e
+    down = np.where(qp.y > 0, alpha > 0, alpha < qp.upper)
+    low, high = np.max(e[up]), np.min(e[down])
+    return low - high if qp.bias else max(low, -high)
 
 
 @pytest.mark.parametrize("bias", [False, True])
@@ -161,7 +192,7 @@ def test_a_path_over_noisy_labels_needs_no_steps_one_at_a_time(bias, monkeypatch
     X = rng.normal(size=(600, 2))
     y = np.where(np.sin(2 * X[:, 0]) + X[:, 1] + 0.7 * rng.normal(size=600) > 0, 1.0, -1.0)
     K, Cs = gram(kernel(1.0, 0.1, [0.5, 0.5]), X), np.logspace(-1, 0.5, 4)
-    monkeypatch.setattr(boxqp, "descend", lambda *_: pytest.fail("the active sets did not end"))
+    monkeypatch.setattr(box_solver, "descend", lambda *_: pytest.fail("the active sets did not end"))
     for solution, C in zip(path(HingeSVM(bias=bias), dense(K), y[:, None], Cs), Cs, strict=True):
         column = solution.columns[0]
         assert duality_gap(column) == approx(0, abs=1e-9 * C * 600)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
+from foldless.contracts import Step
 from foldless.criteria import HyperPrior
 from foldless.reproduce import gold
 from foldless.searches import RandomWalk
@@ -65,7 +66,7 @@ def test_the_error_is_that_of_libsvm_with_the_same_kernel(data):
     method = gold.METHODS["LE1"]
     kernel, machine = gold.start(method, 2, 0)
     problem = gold.Problem(kernel, machine, method.criterion, gold.Dense(split.X), split.y[:, None])
-    error, _ = gold._errors(split, problem, problem.theta, False)
+    error, _ = gold._errors(split, problem, [Step(problem.theta, 0.0, 0.0, "")], False)
     K, cross = gram(kernel, split.X), gram(kernel, split.new, split.X)
     doubled = SVC(kernel="precomputed", C=0.5, tol=1e-8).fit(
         np.block([[K, -K], [-K, K]]), np.r_[split.y, -split.y]
@@ -85,12 +86,69 @@ def test_walks_begin_at_one_point_and_descents_at_random_ones():
     assert walk.how(3).seed == 3
 
 
-def test_the_prior_has_the_deviation_it_names():
-    prior = replace(gold.METHODS["EP"], prior=True).judged_by(50)
+def test_the_prior_that_ties_has_the_deviation_it_names():
+    prior = gold.METHODS["EP tied"].judged_by(50, 2)
     kernel = gold.start(gold.METHODS["Span"], 2, 0)[0]
-    apart = kernel.clone_with_theta(kernel.theta + np.array([0, 0.5, -0.5, 0]))
+    apart = kernel.clone_with_theta(kernel.theta + np.array([0.7, 0.5, -0.5, 0]))
     assert isinstance(prior, HyperPrior)
     assert 50 * prior.penalty(apart)[0] == pytest.approx(2 * 0.5 * (0.5 / gold.SPREAD) ** 2)
+
+
+def test_the_prior_that_places_is_centred_where_it_says():
+    prior = gold.METHODS["EP prior"].judged_by(50, 9)
+    kernel, machine = gold.start(gold.METHODS["Span"], 9, 0)
+    value, pull = prior.penalty(kernel, machine)
+    assert 50 * value == pytest.approx((4 / 1.5) ** 2 / 2 + 1 / 2)  # length scales begin at their centre
+    np.testing.assert_allclose(50 * pull, [-4 / 1.5**2, *np.zeros(9), 0, -1], atol=1e-12)
+
+
+def test_an_ensemble_adds_outputs_by_weight(data):
+    split = gold.Split.of(data, "Crabs")
+    method = gold.METHODS["Span ensemble"]
+    kernel, machine = gold.start(method, 2, 0)
+    problem = gold.Problem(kernel, machine, method.criterion, gold.Dense(split.X), split.y[:, None])
+    thetas = method.begin(2, 0)
+    np.testing.assert_array_equal(thetas[0], problem.theta)
+    assert len(thetas) == gold.DESCENTS
+    steps = [Step(theta, value, 0.0, "") for theta, value in zip(thetas[:2], (1.0, 1.2), strict=True)]
+    one, two = (gold._outputs(split, problem, theta, False)[0] for theta in thetas[:2])
+    expected = np.mean(split.t * (one + np.exp(-2) * two) <= 0)
+    assert gold._errors(split, problem, steps, False)[0] == pytest.approx(100 * expected)
+
+
+def test_early_stopping_takes_the_step_that_rows_it_did_not_see_like_best(data):
+    split = gold.Split.of(data, "Crabs")
+    method = gold.METHODS["EP stopped"]
+    kernel, machine = gold.start(method, 2, 0)
+    problem = gold.Problem(kernel, machine, method.criterion, gold.Dense(split.X), split.y[:, None])
+    box = gold.Box(*np.vstack([kernel.bounds, np.log(gold.PENALTIES)]).T)
+    (chosen,), trace = gold._stopped(method.search, problem, box, 3)
+    train, test = gold.set_aside(problem.Y, 0.25, 3)
+    assert len(train) == 60
+    part = replace(problem, representation=gold.Dense(split.X[train]), Y=problem.Y[train])
+    assert chosen.value == pytest.approx(part(chosen.theta).value)  # the held-out rows took no part
+    costs = [
+        gold.held_out_cost(part, s.theta, split.X[test], problem.Y[test]) for s in gold.improvements(trace)
+    ]
+    assert gold.held_out_cost(part, chosen.theta, split.X[test], problem.Y[test]) == min(costs)
+
+
+def test_folds_choose_the_column_without_the_test_rows(data, quick):
+    rehearsed = gold.rehearse(data, ["Crabs"], ["Span L-BFGS", "EP prior"])
+    assert [len(found) for found in rehearsed.values()] == [gold.FOLDS] * 2
+    means = {column: np.mean(errors) for (_, column), errors in gold.columns(rehearsed).items()}
+    column, error = gold.choice(rehearsed)["Crabs"]
+    assert error == means[column] == min(value for name, value in means.items() if not name.endswith("best"))
+    parts = list(gold.Split.of(data, "Crabs").folds())
+    assert sum(len(part.t) for part in parts) == 80
+
+
+def test_a_record_gives_its_scores_back(tmp_path):
+    watch = gold.record(tmp_path / "scores.jsonl")
+    scores = [gold.Score(5.0 + trial, 4.0, 3.0, 2.0, 0.1, -0.3, 20) for trial in range(2)]
+    watch("Pima", "EP", 1, scores[1])
+    watch("Pima", "EP", 0, scores[0])
+    assert gold.recorded(tmp_path / "scores.jsonl") == {("Pima", "EP"): scores}
 
 
 def test_the_tables_hold_ours_and_the_paper_s(data, quick):

@@ -109,7 +109,13 @@ class Evidence(Criterion):
         columns = getattr(solution, "columns", (solution,))
         if not isinstance(columns[0], (SVMSolution, SquaredHingeSolution)):
             return super().caution(solution)
-        excess = float(np.mean([-self(column).value - _by_propagation(column) for column in columns]))
+        try:
+            excess = float(np.mean([-self(column).value - _by_propagation(column) for column in columns]))
+        except Undefined as error:
+            return (
+                f"the Laplace evidence at the chosen point could not be checked against expectation propagation: {error} "
+                "It may be its false maximum. Use criterion='evidence-ep', or bound the amplitude."
+            )
         if excess < TOO_GOOD:
             return ""
         return (

@@ -1,49 +1,73 @@
-r"""A prior on the length scales, added to any criterion."""
+r"""Normal priors on the logarithms of a kernel's parameters and of C, added to any criterion."""
 
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
+from sklearn.gaussian_process.kernels import Product
 
 from foldless.criterion import BY_NAME, Criterion
 from foldless.errors import UnknownName
 
+TIED = (None, 1.0)
+
 
 @dataclass(frozen=True)
 class HyperPrior(Criterion):
-    r"""Another criterion, plus a penalty on length scales that differ from feature to feature.
+    r"""Another criterion, plus minus the logarithm of normal densities of the logarithms of the parameters.
 
     With a length scale per feature a criterion has many parameters to fit and can be over-fitted itself. This adds
 
-    .. math:: \frac{s}{2} \sum_j (\log \ell_j - \overline{\log \ell})^2,  \tag{1}
+    .. math:: \frac{s}{2} \Bigl[ \sum_j \frac{(\log \ell_j - \log \ell_0)^2}{\sigma_\ell^2}
+              + \sum_k \frac{(\log a_k - \log a_0)^2}{\sigma_a^2} + \frac{(\log C - \log C_0)^2}{\sigma_C^2} \Bigr]  \tag{1}
 
-    for each kernel with several length scales: minus the logarithm of a normal density that pulls them to a common
-    one, wherever that is. As s grows the isotropic kernel is what remains. The reading of a solution, and so
-    ``criterion_value_``, is that of the criterion alone; the trace of a search has the penalty in its values.
+    over all length scales and all amplitudes (constants that multiply a kernel; not offsets, which are added to one).
+    By default the length scales of each kernel are only tied to each other, :math:`\log \ell_0` being their mean, and
+    amplitude and C are free: as s grows the isotropic kernel is what remains. The reading of a solution, and so
+    ``criterion_value_``, is that of the criterion alone; the trace of a search has the prior in its values.
 
     Parameters
     ----------
     criterion : str or Criterion, default="loo"
         What to add it to.
     strength : float, default=1.0
-        s in (1), in the units of the criterion: a sum over the points (``"loo"`` of a logistic regression, ``"evidence"``)
-        takes about 1, a mean over n points about 1 / n.
+        s in (1), in the units of the criterion: a sum over the points (``"loo"`` of a logistic regression, ``"evidence"`` of
+        one) takes 1, a mean over n points (every evidence of a support vector machine) 1 / n.
+    length_scale : (centre, deviation) or None, default=(None, 1.0)
+        The centre is a natural value, the deviation one of the logarithm: ``(2.0, 0.5)`` has :math:`\log 2 \pm \tfrac12`.
+        ``None`` is no prior; a centre that is ``None`` is the mean of the length scales themselves.
+    amplitude, C : (centre, deviation) or None, default=None
+        The same, with a centre.
+
+    Notes
+    -----
+    For the evidence of a support vector machine on d standardised inputs, ``length_scale=(sqrt(d), 0.5)``,
+    ``amplitude=(exp(4), 1.5)``, ``C=(exp(1), 1.0)`` are broad: they say that the scale of a typical distance matters,
+    and keep the amplitude from running to its bound where the classes are separable.
 
     Examples
     --------
     >>> from sklearn.gaussian_process.kernels import RBF
     >>> float(round(HyperPrior("loo", 2.0).penalty(RBF([1.0, np.e]))[0], 6))
     0.5
+    >>> float(round(HyperPrior("loo", 2.0, length_scale=(1.0, 0.5)).penalty(RBF(np.e))[0], 6))
+    4.0
     """
 
     criterion: Any = "loo"
     strength: float = 1.0
+    length_scale: tuple[float | None, float] | None = TIED
+    amplitude: tuple[float, float] | None = None
+    C: tuple[float, float] | None = None
 
     def __post_init__(self):
         if not isinstance(self.criterion, Criterion) and self.criterion not in BY_NAME:
             raise UnknownName("criterion", self.criterion, BY_NAME)
         if not self.strength >= 0:
             raise ValueError(f"strength must not be negative, got {self.strength!r}.")
+        for name in ("length_scale", "amplitude", "C"):
+            _check(name, getattr(self, name))
         for name in ("name", "tunes_kernel", "why_not", "runs_away", "blind"):
             object.__setattr__(self, name, getattr(self.of, name))
 
@@ -64,23 +88,48 @@ class HyperPrior(Criterion):
         """Return what the criterion warns about."""
         return self.of.caution(solution)
 
-    def penalty(self, kernel):
-        """Return (1) and its gradient in ``kernel.theta``."""
-        gradient = np.zeros(len(kernel.theta))
-        for part in length_scales(kernel):
-            gradient[part] = self.strength * (kernel.theta[part] - np.mean(kernel.theta[part]))
-        spread = gradient @ gradient / (2 * self.strength) if self.strength else 0.0
-        return float(spread), gradient
+    def penalty(self, kernel, machine=None):
+        """Return (1) and its gradient in ``kernel.theta`` followed by ``machine.theta``; C counts with a machine only."""
+        strength = np.zeros(0) if machine is None else machine.theta
+        theta = np.r_[kernel.theta, strength]
+        away, pull = np.zeros(len(theta)), np.zeros(len(theta))
+        parts = [*roles(kernel), ("C", slice(len(kernel.theta), len(theta)))]
+        for role, part in parts:
+            prior = getattr(self, role, None)
+            if prior is not None and theta[part].size:
+                centre = np.mean(theta[part]) if prior[0] is None else np.log(prior[0])
+                away[part] = theta[part] - centre
+                pull[part] = self.strength * away[part] / prior[1] ** 2
+        return float(pull @ away / 2), pull
 
 
-def length_scales(kernel):
-    """Return the slices of ``kernel.theta`` that hold the several length scales of one kernel."""
-    parts, begin = [], 0
+def _check(name, prior):
+    """Raise unless a prior is a centre and a positive deviation, or none."""
+    if prior is None:
+        return
+    centre, deviation = prior
+    centred = centre > 0 if centre is not None else name == "length_scale"
+    if not (centred and deviation > 0):
+        raise ValueError(
+            f"{name} must be a pair of a positive natural value and a positive deviation of its logarithm, got {prior!r}."
+        )
+
+
+def roles(kernel):
+    """Return what the free parameters of a kernel are, (role, slice of ``kernel.theta``): length scales, amplitudes."""
+    found, begin = [], 0
     for parameter in kernel.hyperparameters:
         if parameter.fixed:
             continue
         end = begin + parameter.n_elements
-        if parameter.n_elements > 1 and parameter.name.endswith("length_scale"):
-            parts.append(slice(begin, end))
+        found.append((_role(kernel, parameter.name), slice(begin, end)))
         begin = end
-    return parts
+    return [pair for pair in found if pair[0]]
+
+
+def _role(kernel, name):
+    *path, last = name.split("__")
+    if last == "length_scale":
+        return last
+    factor = path and isinstance(reduce(getattr, path[:-1], kernel), Product)
+    return "amplitude" if last == "constant_value" and factor else ""

@@ -7,14 +7,15 @@ References
 
 from dataclasses import dataclass
 from functools import singledispatchmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit, logsumexp, softmax
 
-from foldless.contracts import LazyReading, Reading
+from foldless.contracts import LazyReading, Reading, Vector
 from foldless.criterion import Criterion
-from foldless.inference import Bend, differentiate
+from foldless.inference import Bend, differentiate, through_outputs
+from foldless.linalg import add_symmetric
 from foldless.machines import SmoothSolution, SquaredHingeSolution, SVMSolution
 
 CERTAIN = 0.5  # leverage above which a linearised leave-one-out says little
@@ -92,9 +93,10 @@ class KRIC(Criterion):
     @read.register(SVMSolution)
     @read.register(SquaredHingeSolution)
     def _(self, solution) -> Reading:
-        bias = solution.bias and self.bias_in_penalty
-        C = solution.machine.C
-        return kric_at_outputs(solution.gram, solution.y, solution.theta, C, self.eta, bias)
+        y, f = solution.y, solution.theta
+        penalty = _penalty_of(self, solution)
+        loss = float(np.sum(np.logaddexp(0, -self.eta * y * f)))
+        return penalty.reading(solution, loss, -penalty.m, 0.0)
 
 
 @dataclass(frozen=True)
@@ -170,11 +172,20 @@ class KRICSollich(Criterion):
     @read.register(SVMSolution)
     @read.register(SquaredHingeSolution)
     def _(self, solution) -> Reading:
-        bias = solution.bias and self.bias_in_penalty
-        C = solution.machine.C
-        return kric_sollich_at_outputs(
-            solution.gram, solution.y, solution.theta, C, self.eta, bias, self.form
-        )
+        penalty = _penalty_of(self, solution)
+        cost = sollich(solution.y, solution.theta, solution.machine.C)
+        if self.form == "consistent":
+            return penalty.reading(solution, cost.value, cost.by_z, cost.by_C)
+        loss = cost.normaliser + float(np.sum(np.logaddexp(0, -self.eta * solution.y * solution.theta)))
+        return penalty.reading(solution, loss, cost.normaliser_z - penalty.m, cost.normaliser_C)
+
+
+def _penalty_of(criterion, solution):
+    """The penalty at the outputs of a support vector machine."""
+    bias = solution.bias and criterion.bias_in_penalty
+    return OutputPenalty.of(
+        solution.gram, solution.y, solution.theta, solution.machine.C, criterion.eta, bias
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,29 +243,86 @@ def certainty(name, leverage):
     )
 
 
-def kric_penalty(gram, y, f, C, eta=1.0, bias=True):
+@dataclass(frozen=True, eq=False)
+class OutputPenalty:
     r"""Penalty of the logistic model with slope eta at given outputs, for instance those of an SVM.
 
-    .. math:: \sum_i m_i^2 V_{ii} - \tfrac1n m'V m, \qquad V = (\lambda K^{-1} + T)^{-1}, \qquad \lambda = \eta / C,
+    .. math:: \frac1\lambda \langle P, V \rangle, \qquad P = \operatorname{diag}(m^2) - \tfrac1n m m', \qquad
+              V = (K^{-1} + W)^{-1}, \qquad W = T / \lambda, \qquad \lambda = \eta / C,  \tag{4}
 
     with :math:`m_i = \eta y_i \sigma(-\eta y_i f_i)`, :math:`T_{ii} = \eta^2 \sigma(\eta f_i) \sigma(-\eta f_i)`; with
-    ``bias`` the limit of V for a constant that is not penalised. This lambda gives the hinge and the logistic loss
-    the same slope far on the wrong side.
+    a bias the limit of V for a constant that is not penalised. This lambda gives the hinge and the logistic loss
+    the same slope far on the wrong side. With :math:`S = V P V` and :math:`H = I - V W`,
+
+    .. math:: \lambda \frac{d}{df} = -2 T \circ (m \circ V_{ii} - \tfrac1n V m) - \tfrac1\lambda S_{ii} T', \qquad
+              \lambda \frac{d}{dK} = H'PH, \qquad
+              \frac{d}{d\ln C} = \text{(4)} - \tfrac1\lambda \sum_i S_{ii} W_i.  \tag{5}
     """
-    m, T = eta * y * expit(-eta * y * f), eta**2 * expit(eta * f) * expit(-eta * f)
-    lam = eta / C
-    factor = gram.factor(T / lam, bias)
-    return float((m**2 @ factor.covariance_diag() - m @ factor.covariance(m) / len(y)) / lam)
+
+    factor: Any
+    m: Vector
+    T: Vector
+    bend: Vector  # derivative of T in f
+    lam: float
+
+    @classmethod
+    def of(cls, gram, y, f, C, eta=1.0, bias=True):
+        """Return the penalty at outputs f."""
+        up, down = expit(eta * f), expit(-eta * f)
+        T, lam = eta**2 * up * down, eta / C
+        return cls(gram.factor(T / lam, bias), eta * y * expit(-eta * y * f), T, eta * T * (down - up), lam)
+
+    @property
+    def value(self):
+        """Eq. (4)."""
+        m = self.m
+        return float(
+            (m**2 @ self.factor.covariance_diag() - m @ self.factor.covariance(m) / len(m)) / self.lam
+        )
+
+    @property
+    def leverage(self):
+        """The largest share that a point has in its own output."""
+        return float(np.max(self.factor.w * self.factor.covariance_diag()))
+
+    def reading(self, solution, loss, loss_z, loss_C):
+        """Return twice loss plus penalty at the outputs of ``solution``, with total derivatives."""
+
+        def derive():
+            phi, adjoint, slope = self.derivatives()
+            adjoint, slope = through_outputs(
+                solution, 2 * (loss_z + phi), adjoint * 2.0, 2 * (slope + loss_C)
+            )
+            return adjoint, np.array([slope])
+
+        penalty = self.value
+        parts = {"loss": loss, "penalty": penalty, "leverage": self.leverage}
+        return LazyReading(2 * (loss + penalty), derive, parts)
+
+    def derivatives(self):
+        """Return the explicit derivatives in the outputs, in K and in log C; eq. (5)."""
+        factor, m, n, lam = self.factor, self.m, len(self.m), self.lam
+        Vm = factor.covariance(m)
+        S = factor.sandwich(m**2) - Vm**2 / n
+        phi = -2 * self.T * (m * factor.covariance_diag() - Vm / n) / lam - S * self.bend / lam**2
+        h = m - factor.w * Vm
+        adjoint = add_symmetric(factor.congruence(m**2 / lam), -h[:, None] / (n * lam), h[:, None])
+        return phi, adjoint, self.value - float(S @ factor.w) / lam
+
+
+def kric_penalty(gram, y, f, C, eta=1.0, bias=True):
+    """Penalty of the logistic model with slope eta at given outputs ``f``; see :class:`OutputPenalty`."""
+    return OutputPenalty.of(gram, y, f, C, eta, bias).value
 
 
 def kric_at_outputs(gram, y, f, C, eta=1.0, bias=True):
-    """KRIC of the logistic model at given outputs ``f``; see :func:`kric_penalty`. It has no derivative here."""
+    """KRIC of the logistic model at given outputs ``f``, which may come from anywhere: so without a derivative."""
     loss, penalty = float(np.sum(np.logaddexp(0, -eta * y * f))), kric_penalty(gram, y, f, C, eta, bias)
     return Reading(2 * (loss + penalty), parts={"loss": loss, "penalty": penalty})
 
 
 def kric_sollich_at_outputs(gram, y, f, C, eta=1.0, bias=True, form="consistent"):
-    """KRIC of Sollich's model at given outputs ``f``; see :class:`KRICSollich`. It has no derivative here."""
+    """KRIC of Sollich's model at given outputs ``f``, which may come from anywhere: so without a derivative."""
     cost, penalty = sollich(y, f, C), kric_penalty(gram, y, f, C, eta, bias)
     loss = cost.value
     if form == "hybrid":

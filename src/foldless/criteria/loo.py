@@ -27,7 +27,6 @@ from foldless.inference import (
     through_left_out,
 )
 from foldless.labels import are_labels, error_fraction
-from foldless.linalg import add_symmetric
 from foldless.linear import Sensitivity
 from foldless.machines import (
     LinearSolution,

@@ -12,11 +12,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.boxqp import BoxQP, solve_box
+from foldless.box_solver import solve_box
+from foldless.boxqp import BoxQP
 from foldless.contracts import Reading
 from foldless.criterion import Criterion
 from foldless.linalg import add_symmetric
 from foldless.machines import SquaredHingeSolution, SVMSolution
+
+APART = 1e-10  # of the mean diagonal
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,16 @@ class RadiusMargin(Criterion):
     def __post_init__(self):
         if self.ball not in (None, "origin", "smallest"):
             raise ValueError(f"ball must be None, 'origin' or 'smallest', got {self.ball!r}.")
+
+    def caution(self, solution):
+        """Say that the value of a hinge machine bounds nothing."""
+        columns = getattr(solution, "columns", (solution,))
+        if not isinstance(columns[0], SVMSolution):
+            return ""
+        return (
+            "radius-margin bounds nothing for the hinge loss, whose slack it leaves out: it prefers the smallest C. "
+            "Use loss='squared_hinge', or another criterion such as 'gacv'."
+        )
 
     @singledispatchmethod
     def read(self, solution) -> Reading:
@@ -91,9 +104,11 @@ def _origin(solution):
 
 
 def _smallest(solution):
-    """Eq. (2) is a box problem without upper bounds: signs 1, linear term diag / 2, total 1."""
+    """Eq. (2) is a box problem without upper bounds: signs 1, linear term diag / 2, total 1.
+
+    A ridge far below the digits of R^2 keeps all points apart, also where K alone cannot (the hinge has none of its own).
+    """
     n, k = solution.n, solution.gram.diag() + solution.ridge
-    beta, _, _ = solve_box(
-        BoxQP(solution.gram, np.ones(n), np.full(n, np.inf), solution.ridge, True, k / 2, 1.0)
-    )
+    ridge = np.maximum(solution.ridge, APART * np.mean(k))
+    beta, _, _ = solve_box(BoxQP(solution.gram, np.ones(n), np.full(n, np.inf), ridge, True, k / 2, 1.0))
     return beta @ k - beta @ (solution.gram.matmul(beta) + solution.ridge * beta), beta, beta

@@ -46,7 +46,7 @@ class KernelSVC(ClassifierMixin, ClassifierShell):
         it (``"evidence-ep"``, ``"evidence-hmc"``, ``"jaakkola-haussler"``), else ``"free"``.
     criterion : str or object, default=None
         What is minimised; see ``foldless.criteria``. ``None`` is ``"smoothed-span"`` for the squared hinge; for the
-        hinge ``"evidence-ep"``, or ``"gacv"`` if the bias is to be free.
+        hinge ``"evidence-ep"``, or ``"span"`` if the bias is to be free (``"gacv"`` where nothing is left to tune).
     search : str or object, default="lbfgs"
         How; see ``foldless.searches``.
     n_starts, max_evaluations, time_budget, gram, n_components, class_weight, random_state, n_jobs, verbose
@@ -170,7 +170,14 @@ class KernelSVC(ClassifierMixin, ClassifierShell):
             return as_criterion(self.criterion)
         if self.loss == "squared_hinge":
             return as_criterion("smoothed-span")
-        return as_criterion("gacv" if self.bias == "free" else "evidence-ep")
+        if self.bias != "free":
+            return as_criterion("evidence-ep")
+        return as_criterion("span" if self._tunes() else "gacv")  # at one point the span may be undefined
+
+    def _tunes(self):
+        """Whether anything is left to choose."""
+        named = isinstance(self.kernel, (str, list, tuple)) and self.kernel != "precomputed"
+        return self.C is None or named or (self.kernel != "precomputed" and len(self.kernel.theta) > 0)
 
     def _bias(self):
         if self.bias is None:

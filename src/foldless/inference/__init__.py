@@ -22,7 +22,7 @@ from foldless.inference.sampling import (
     slice_round,
     trajectory,
 )
-from foldless.inference.support import implicit, refit_margins, span_margins
+from foldless.inference.support import implicit, refit_margins, span_margins, through_outputs
 
 __all__ = [
     "Bend",
@@ -48,6 +48,7 @@ __all__ = [
     "rhat",
     "slice_round",
     "span_margins",
+    "through_outputs",
     "third",
     "through_left_out",
     "trajectory",

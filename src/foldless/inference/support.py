@@ -59,6 +59,24 @@ def implicit(solution, adjoint, slope, q, c=0.0):
     return adjoint, slope - v @ solution.gram.matmul(bounded)[solution.free] - v0 * bounded.sum()
 
 
+def through_outputs(solution, phi, adjoint, slope):
+    r"""Return the total derivatives of a function of K, log C and the outputs :math:`\theta = K\beta + b`.
+
+    With the explicit parts given and :math:`\varphi` the derivative in the outputs,
+
+    .. math:: d/dK \mathrel{+}= \operatorname{sym}(\varphi \beta'), \qquad q = (y \circ K\varphi)_F, \qquad
+              c = 1'\varphi, \qquad d/d\ln C \mathrel{+}= \varphi'K (\beta \circ 1_b) \text{ (p=1)},
+
+    followed by the implicit step. A kink of the function where s = 1 does no harm: marginal outputs do not move.
+    """
+    pulled = solution.gram.matmul(phi) + solution.jitter * phi
+    adjoint = add_symmetric(adjoint, phi[:, None], solution.beta[:, None])
+    if solution.loss.power == 1:
+        slope = slope + pulled @ _bounded(solution)
+    q = (solution.y * pulled)[solution.free]
+    return implicit(solution, adjoint, slope, q, float(phi.sum()) if solution.bias else 0.0)
+
+
 def _move(solution, q, c):
     """Solve (1) in signed variables: ``y v`` and ``v_0``."""
     block, r = solution.block, solution.y[solution.free] * q
@@ -110,6 +128,10 @@ def _(solution: SVMSolution):
     :math:`\min_v (v'K_{mm}v - 2v'k_i + K_{ii})`, with :math:`1'v = 1` if the bias is free.
     """
     s, m, b = solution.s.copy(), solution.free, solution.upper
+    if solution.bias and m.size == 1:  # it is at a bound itself, or the coefficients would not add up to zero
+        raise Undefined(
+            "only one support vector is on the margin: with a free bias the span is then not defined."
+        )
     if m.size:
         s[m] -= solution.alpha[m] / solution.block.inverse_diag()
     if b.size:

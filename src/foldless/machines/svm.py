@@ -25,7 +25,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from foldless.boxqp import FREE, LOWER, UPPER, BoxQP, active_sets, solve_box
+from foldless.box_solver import active_sets, solve_box
+from foldless.boxqp import FREE, LOWER, UPPER, BoxQP
 from foldless.contracts import Gram, Vector
 from foldless.errors import JitterWarning, NotPositiveDefinite, Undefined
 from foldless.losses import Hinge, SquaredHinge

@@ -1,0 +1,74 @@
+"""How far the trials of several methods scatter."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from foldless.extras import need
+
+
+@dataclass(eq=False)
+class HistogramDisplay:
+    """One histogram per method, one above the other, with the same bins.
+
+    Parameters
+    ----------
+    errors : dict of str to sequence of float
+        Test errors in percent, one per trial.
+    width : float, default=2.0
+        Of a bin, in percent.
+
+    Attributes
+    ----------
+    figure_, axes_
+        What :meth:`plot` drew on.
+
+    Examples
+    --------
+    >>> display = HistogramDisplay({"LE1": [3.1, 5.2], "Span": [4.6, 4.9]})
+    >>> display.counts("LE1").tolist()
+    [1, 1]
+    """
+
+    errors: dict[str, Any]
+    width: float = 2.0
+    figure_: Any = field(default=None, init=False, repr=False)
+    axes_: Any = field(default=None, init=False, repr=False)
+
+    @property
+    def edges(self):
+        """Multiples of the width, from below the least error to above the largest."""
+        everything = np.concatenate([np.asarray(found, float) for found in self.errors.values()])
+        low, high = np.floor(everything.min() / self.width), np.floor(everything.max() / self.width) + 1
+        return self.width * np.arange(low, high + 1)
+
+    def counts(self, name):
+        """Return the number of trials of one method in each bin."""
+        return np.histogram(self.errors[name], self.edges)[0]
+
+    def plot(self, title=""):
+        """Draw.
+
+        Parameters
+        ----------
+        title : str, default=""
+            Above the figure.
+
+        Returns
+        -------
+        self : HistogramDisplay
+        """
+        pyplot = need("matplotlib.pyplot", "report")
+        size = (4.5, 0.6 + 0.75 * len(self.errors))
+        self.figure_, axes = pyplot.subplots(
+            len(self.errors), sharex=True, squeeze=False, figsize=size, layout="constrained"
+        )
+        self.axes_ = axes[:, 0]
+        for ax, name in zip(self.axes_, self.errors, strict=True):
+            ax.bar(self.edges[:-1], self.counts(name), self.width, align="edge", edgecolor="white")
+            ax.set_ylabel(name, rotation=0, ha="right", va="center")
+            ax.locator_params(axis="y", integer=True, nbins=3)
+        self.axes_[-1].set_xlabel("test error (%)")
+        self.figure_.suptitle(title)
+        return self
