@@ -202,7 +202,15 @@ class Ridge:
 
 
 def penalty_roots(T, n):
-    """Return B with ``T^+ = B B'`` and an orthonormal basis E of the null space of T."""
+    """Return B with ``T^+ = B B'`` and an orthonormal basis E of the null space of T.
+
+    Parameters
+    ----------
+    T : array-like of shape (n, n)
+        A penalty; one that is not symmetric, finite and positive semi-definite is refused.
+    n : int
+        The number of rows it is to have.
+    """
     T = np.asarray(T, dtype=float)
     if T.shape != (n, n):
         raise ValueError(f"the penalty matrix must have shape ({n}, {n}), got {T.shape}.")
