@@ -51,6 +51,17 @@ def test_the_evidence_is_the_orthant_probability_of_up_to_three_points(form, n, 
         assert ours == pytest.approx(exact_evidence(K, y), abs=tolerance)
 
 
+@pytest.mark.parametrize(("ones", "others"), [(3, 2), (40, 25), (150, 120)])
+def test_equal_rows_settle_and_their_evidence_is_the_integral(ones, others):
+    """All rows at one point: ln of the integral of N(f; 0, 9) Phi(f)^a Phi(-f)^b."""
+    y = np.repeat([1.0, -1.0], [ones, others])
+    ours = expectation_propagation(DenseGram(np.full((len(y), len(y)), 9.0)), y, ProbitSite()).log_z
+    f = np.linspace(-3, 3, 20_001)
+    logs = norm.logpdf(f, 0, 3) + ones * norm.logcdf(f) + others * norm.logcdf(-f)
+    exact = logs.max() + np.log(np.sum(np.exp(logs - logs.max())) * (f[1] - f[0]))
+    assert ours == pytest.approx(exact, abs=2e-3)
+
+
 def test_the_adjoint_is_the_derivative_of_the_evidence():
     X, y = problem(8)
     K, D = 2.0 * rbf(X, 1.0) + np.eye(8), np.random.default_rng(1).normal(size=(8, 8))

@@ -38,7 +38,8 @@ from foldless.errors import Undefined
 from foldless.linalg import add_symmetric
 
 TOLERANCE = 1e-10  # on the change of the sites, relative to the largest
-DAMPING = 0.8
+DAMPING = 0.8  # the part of a change that is made at once, at most
+GENTLE = 0.005  # and at least: k equal rows answer each other, and settle only with about 1 / k
 ROUNDS = 1000
 
 
@@ -241,7 +242,7 @@ def expectation_propagation(gram, y, site, start=None, tolerance=TOLERANCE):
             raise Undefined("expectation propagation left the finite numbers.")
         if change <= tolerance:
             return EPPosterior(gram, y, site, tau, nu, mu, factor, m, v, tilted, rounds)
-        damping = DAMPING if change < last else 0.5
+        damping = min(DAMPING, 1.2 * damping) if change < last else max(GENTLE, damping / 2)
         last = change
         tau, nu = tau + damping * (new_tau - tau), nu + damping * (new_nu - nu)
     raise Undefined(f"expectation propagation did not settle in {ROUNDS} rounds (last change {change:.1e}).")
