@@ -10,6 +10,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "foldless"
 
 BELOW_GRAMS = {"contracts", "errors", "linalg", "verbs", "kernels"}
 BELOW_MACHINES = BELOW_GRAMS | {
+    "columns",
     "labels",
     "targets",
     "losses",
@@ -47,6 +48,7 @@ SHELLS = {"catalogue", "compare", "data", "demo", "extras", "model_file", "repor
 MAY_IMPORT = {
     "contracts": set(),
     "errors": set(),
+    "columns": set(),
     "linalg": {"errors"},
     "labels": {"errors"},
     "verbs": {"contracts", "errors", "linalg"},

@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from foldless.columns import Columns
 from foldless.contracts import Gram, Vector
 from foldless.errors import Undefined
 
@@ -282,42 +283,10 @@ class SmoothSolution:
 
 
 @dataclass(frozen=True, eq=False)
-class SmoothSolutions:
-    """One solution per column of the targets, sharing gram and machine."""
-
-    columns: tuple[SmoothSolution, ...]
-
-    @property
-    def gram(self):
-        """The shared Gram."""
-        return self.columns[0].gram
-
-    @property
-    def machine(self):
-        """The shared machine."""
-        return self.columns[0].machine
-
-    @property
-    def Y(self):
-        """Targets (n, k)."""
-        return np.column_stack([s.y for s in self.columns])
-
-    @property
-    def start(self):
-        """Outputs per column, for a warm start."""
-        return [s.start for s in self.columns]
+class SmoothSolutions(Columns):
+    """One :class:`SmoothSolution` per column of the targets; warm starts are their outputs."""
 
     @property
     def precision(self):
         """Weights of the points, averaged over the columns."""
         return np.mean([s.precision for s in self.columns], axis=0)
-
-    @property
-    def alpha(self):
-        """Coefficients, (n, k)."""
-        return np.column_stack([s.alpha for s in self.columns])
-
-    @property
-    def b(self):
-        """Biases, (k,)."""
-        return np.array([s.b for s in self.columns])

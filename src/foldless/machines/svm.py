@@ -27,6 +27,7 @@ import numpy as np
 
 from foldless.box_solver import active_sets, solve_box
 from foldless.boxqp import FREE, LOWER, UPPER, BoxQP
+from foldless.columns import Columns
 from foldless.contracts import Gram, Vector
 from foldless.errors import JitterWarning, NotPositiveDefinite, Undefined
 from foldless.losses import Hinge, SquaredHinge
@@ -320,40 +321,13 @@ class SquaredHingeSolution(SupportSolution):
 
 
 @dataclass(frozen=True, eq=False)
-class SupportSolutions:
-    """One solution per column of the targets, sharing gram and machine."""
-
-    columns: tuple[SupportSolution, ...]
-
-    @property
-    def gram(self):
-        """The shared Gram."""
-        return self.columns[0].gram
-
-    @property
-    def machine(self):
-        """The shared machine."""
-        return self.columns[0].machine
-
-    @property
-    def Y(self):
-        """Targets, (n, k)."""
-        return np.column_stack([s.y for s in self.columns])
-
-    @property
-    def start(self):
-        """Active sets per column, for a warm start."""
-        return [s.start for s in self.columns]
+class SupportSolutions(Columns):
+    """One solution per column of the targets; warm starts are their active sets."""
 
     @property
     def alpha(self):
         """Signed coefficients, (n, k): ``f = K alpha``."""
         return np.column_stack([s.beta for s in self.columns])
-
-    @property
-    def b(self):
-        """Biases, (k,)."""
-        return np.array([s.b for s in self.columns])
 
     @property
     def precision(self):
