@@ -6,7 +6,7 @@ from functools import cache
 from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
-FEW = 2000  # rows up to which a second BLAS thread costs more than it gives
+FEW = 100_000  # rows up to which a second BLAS thread costs more than it gives
 
 
 def side_by_side(tasks, n_jobs=None):
@@ -22,8 +22,9 @@ def side_by_side(tasks, n_jobs=None):
 
     Notes
     -----
-    The time goes into NumPy, BLAS and libsvm, which let other threads run. Threads share the data and cost nothing to
-    start, where a process would copy the one and wait a second for the other.
+    Threads share the data and cost nothing to
+    start, where a process would copy the one and wait a second for the other. SciPy's LAPACK does not let go of the
+    interpreter, so that a second worker gains little: between 0.65 and 1.1 times on two cores (``bench.workers``).
 
     Examples
     --------
@@ -45,6 +46,7 @@ def one_blas_thread(rows=0):
     """Return a context in which BLAS has one thread, unless there are too many rows for that.
 
     NumPy and SciPy bring a BLAS each, with threads of their own that wait for work by spinning. A search makes many
-    small calls to both: on two cores a second thread made it two to six times slower up to 2000 rows.
+    small calls to both: on two cores a second thread made it two to six times slower up to 2000 rows, twice from 3000 to
+    20 000, and 1.4 times at 100 000.
     """
     return _controller().limit(limits=1, user_api="blas") if rows <= FEW else nullcontext()
