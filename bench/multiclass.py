@@ -71,6 +71,11 @@ def measure(contender, X, y, new, t):
     return 100 * np.mean(model.classes_[np.argmax(proba, axis=1)] != t), bits, seconds
 
 
+def doubt(values, form):
+    """Return the standard error of a mean as text; nothing for one value."""
+    return f" ± {np.std(values, ddof=1) / np.sqrt(len(values)):{form}}" if len(values) > 1 else ""
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m bench.multiclass", description=__doc__.splitlines()[0])
     parser.add_argument("--data", required=True)
@@ -84,15 +89,12 @@ def main(arguments=None):
         first = None
         for label in asked.contenders:
             found = np.array([measure(CONTENDERS[label], *split) for split in splits])
-            (error, bits, seconds), spread = (
-                found.mean(axis=0),
-                found.std(axis=0, ddof=1) / np.sqrt(len(found)),
-            )
+            error, bits, seconds = found.mean(axis=0)
             first = first or seconds
             X, y = splits[0][:2]
             print(
-                f"| {name} | {len(X)} | {len(np.unique(y))} | {label} | {error:.2f} ± {spread[0]:.2f} "
-                f"| {bits:.3f} ± {spread[1]:.3f} | {seconds / first:.1f} |",
+                f"| {name} | {len(X)} | {len(np.unique(y))} | {label} | {error:.2f}{doubt(found[:, 0], '.2f')} "
+                f"| {bits:.3f}{doubt(found[:, 1], '.3f')} | {seconds / first:.1f} |",
                 flush=True,
             )
 
