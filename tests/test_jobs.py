@@ -1,9 +1,12 @@
 """Threads: how many BLAS has while others work."""
 
+import threading
+
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from foldless.jobs import FEW, one_blas_thread
+from foldless import jobs
+from foldless.jobs import FEW, one_blas_thread, side_by_side
 
 
 def blas_threads():
@@ -16,3 +19,12 @@ def test_blas_has_one_thread_up_to_some_rows_and_its_own_again_afterwards(rows, 
         with one_blas_thread(rows):
             assert blas_threads() == inside
         assert blas_threads() == {2}
+
+
+@pytest.mark.parametrize(("worth", "together"), [(3600.0, False), (0.0, True)])
+def test_workers_are_called_only_for_tasks_that_take_long(worth, together, monkeypatch):
+    monkeypatch.setattr(jobs, "WORTH", worth)
+    here = [
+        thread is threading.main_thread() for thread in side_by_side([threading.current_thread] * 4, n_jobs=2)
+    ]
+    assert here == [True, *[not together] * 3]

@@ -1,11 +1,13 @@
 """Several pieces of work side by side: threads, with one BLAS thread for each."""
 
+import time
 from contextlib import nullcontext
 from functools import cache
 
 from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
+WORTH = 0.5  # seconds a task must take for workers not to get in each other's way
 FEW = 100_000  # rows up to which a second BLAS thread costs more than it gives
 
 
@@ -22,9 +24,9 @@ def side_by_side(tasks, n_jobs=None):
 
     Notes
     -----
-    Threads share the data and cost nothing to
-    start, where a process would copy the one and wait a second for the other. SciPy's LAPACK does not let go of the
-    interpreter, so that a second worker gains little: between 0.65 and 1.1 times on two cores (``bench.workers``).
+    Threads share the data and cost nothing to start, where a process would copy the one and wait a second for the other.
+    SciPy's LAPACK does not let go of the interpreter, so that a second worker gains little, and loses where tasks are
+    short. The first task is therefore always done alone, and tells whether the others are worth it.
 
     Examples
     --------
@@ -34,7 +36,10 @@ def side_by_side(tasks, n_jobs=None):
     if n_jobs is None and effective_n_jobs(None) == 1:
         return [task() for task in tasks]
     with one_blas_thread():
-        return Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(task)() for task in tasks)
+        begun, done = time.perf_counter(), [task() for task in tasks[:1]]
+        if time.perf_counter() - begun < WORTH:
+            return done + [task() for task in tasks[1:]]
+        return done + Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(task)() for task in tasks[1:])
 
 
 @cache
