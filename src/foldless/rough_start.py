@@ -69,8 +69,9 @@ def _(gram: DenseGram, qp, violation):
     on = np.flatnonzero(qp.upper > 0)
     if not qp.bias and on.size > DOUBLED:
         return rough.dispatch(object)(gram, qp, violation)
-    K, y, u = gram.K.copy() if on.size == gram.n else gram.K[np.ix_(on, on)], qp.y[on], qp.upper[on]
-    K.flat[:: on.size + 1] += qp.ridge[on]
+    K, y, u = gram.K if on.size == gram.n else gram.block(on, on), qp.y[on], qp.upper[on]
+    if np.any(qp.ridge[on]):
+        K = K + np.diag(qp.ridge[on])
     alpha = np.zeros(len(qp.y))
     if qp.bias:
         alpha[on] = _libsvm(K, y, u, violation)
