@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR
 from sklearn.utils import check_array, get_tags
 
-from foldless.contracts import Box, Step
+from foldless.contracts import Box, Outcome, Step
 from foldless.errors import SearchWarning
 from foldless.plan import CUT_SHORT
 from foldless.refits import Refits, usual_space
@@ -74,7 +74,8 @@ class Attempt:
     best : Step
     best_params : dict
         All parameters there, the set ones among them.
-    steps, optima : tuples of Step
+    steps : tuple of Step
+    outcome : Outcome
     params : callable
         From a step's theta to all parameters there.
     selection : Selection or None
@@ -87,7 +88,7 @@ class Attempt:
     best: Step
     best_params: dict
     steps: tuple[Step, ...]
-    optima: tuple[Step, ...]
+    outcome: Outcome
     params: Callable[[np.ndarray], dict]
     selection: Any = None
     fitted: Any = None
@@ -218,7 +219,7 @@ def _foldless(estimator, setting, moving, task):
         best=selection.outcome.best,
         best_params=params(selection.outcome.best.theta) | last,
         steps=selection.fine,
-        optima=selection.outcome.optima,
+        outcome=selection.outcome,
         params=params,
         selection=selection,
     )
@@ -303,7 +304,7 @@ def _itself(estimator, setting, moving, task):
         best=selection.outcome.best,
         best_params=params(selection.outcome.best.theta),
         steps=selection.fine,
-        optima=selection.outcome.optima,
+        outcome=selection.outcome,
         params=params,
         selection=selection,
         fitted=whole,
@@ -353,7 +354,7 @@ def _refits(estimator, setting, moving, task):
         best=outcome.best,
         best_params=params(outcome.best.theta),
         steps=outcome.trace,
-        optima=outcome.optima,
+        outcome=outcome,
         params=params,
     )
 

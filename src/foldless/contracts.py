@@ -346,17 +346,19 @@ class Stop(Enum):
     TIME = "The time budget was spent; the best step so far was kept."
     INTERRUPTED = "The search was interrupted; the best step so far was kept."
     NOISE = "No component of the gradient stands out from its noise."
+    SAMPLED = "All draws were taken."
     NOTHING = "Nothing was left to tune."
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a search found: its whole trace, the best step, the local optima and why it ended."""
+    """What a search found: its whole trace, the best step, the local optima, why it ended; draws, if it was one of those."""
 
     best: Step
     trace: tuple[Step, ...]
     stop: Stop
     optima: tuple[Step, ...] = ()
+    draws: tuple[Step, ...] = ()
 
 
 Watch = Callable[[Step], None]

@@ -60,6 +60,18 @@ class Criterion:
         """Return a cost of the parameters themselves, and its gradient in those of the kernel and of a machine: none here."""
         return 0.0, np.zeros(len(kernel.theta) + (0 if machine is None else len(machine.theta)))
 
+    def prior(self, kernel, machine=None):
+        """Return centres and deviations of normal densities of the parameters; infinite deviations are no density."""
+        size = len(kernel.theta) + (0 if machine is None else len(machine.theta))
+        return np.zeros(size), np.full(size, np.inf)
+
+    def nats(self, machine, n, k):
+        """Return what one unit is worth in nats of the log likelihood of n points and k columns; only evidences are any."""
+        likelihoods = [name for name, kind in BY_NAME.items() if kind.nats is not Criterion.nats]
+        raise ValueError(
+            f"{self.name} is no likelihood, so that there is no posterior to draw from. Use one of {', '.join(likelihoods)}."
+        )
+
     def check_choice(self, kernels):
         """Raise if this criterion would have to choose among kernels, or their parameters, and must not."""
         if not self.tunes_kernel and (len(kernels) > 1 or any(len(kernel.theta) for kernel in kernels)):

@@ -22,6 +22,13 @@ def weigh(values):
     return w / w.sum()
 
 
+def votes(outcome):
+    """Return the steps whose estimators answer together, and their weights: draws alike, or local optima by value."""
+    if outcome.draws:
+        return outcome.draws, np.full(len(outcome.draws), 1 / len(outcome.draws))
+    return outcome.optima, weigh([step.value for step in outcome.optima])
+
+
 @dataclass(frozen=True, eq=False)
 class Ensemble:
     """Weighted mean of fitted estimators.

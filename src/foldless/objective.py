@@ -39,6 +39,15 @@ class Problem:
         machine = self.machine.theta if self.tune_machine else np.zeros(0)
         return np.r_[self.kernel.theta, machine]
 
+    @property
+    def nats(self):
+        """What one unit of the criterion is worth in nats of the log likelihood."""
+        return self.criterion.nats(self.machine, *self.Y.shape)
+
+    def prior(self):
+        """Return centres and deviations of the criterion's normal prior on ``theta``; see :meth:`Criterion.prior`."""
+        return self.criterion.prior(self.kernel, self.machine if self.tune_machine else None)
+
     def at(self, theta):
         """Return kernel and machine with the parameters ``theta``."""
         p = len(self.kernel.theta)

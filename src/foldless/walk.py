@@ -66,6 +66,7 @@ class Walk:
         self.max_evaluations, self.n_jobs = max_evaluations, n_jobs
         self.trace: list[Step] = []
         self.optima: list[Step] = []
+        self.draws: list[Step] = []  # of a search that samples
         self._deadline = np.inf if time_budget is None else time.perf_counter() + time_budget
         self._checkpoint = None if checkpoint is None else Checkpoint(checkpoint, box, chapter)
         self._carry = None
@@ -181,6 +182,7 @@ class Walk:
     def _gather(self, parts):
         for part in parts:
             self.trace += part.trace
+            self.draws += part.draws
             for optimum in part.optima:
                 self._keep(optimum)
 
@@ -206,7 +208,7 @@ class Walk:
         """Return the whole walk as data; the best step is the first of the optima."""
         self._keep(self.best)
         optima = sorted(self.optima, key=lambda step: step.value)
-        return Outcome(self.best, tuple(self.trace), stop, tuple(optima))
+        return Outcome(self.best, tuple(self.trace), stop, tuple(optima), tuple(self.draws))
 
 
 def _finish(walk, task):

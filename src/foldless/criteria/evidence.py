@@ -17,7 +17,16 @@ from foldless.inference import (
     laplace_evidence,
 )
 from foldless.linalg import add_symmetric, embed
-from foldless.machines import LSSVMSolution, RidgeSolution, SmoothSolution, SquaredHingeSolution, SVMSolution
+from foldless.machines import (
+    LSSVM,
+    HingeSVM,
+    LSSVMSolution,
+    RidgeSolution,
+    SmoothSolution,
+    SquaredHingeSolution,
+    SquaredHingeSVM,
+    SVMSolution,
+)
 
 TOO_GOOD = 0.15  # excess of the Laplace evidence, in nats per point, that gives its false maximum away
 WIDE = 100.0  # prior variance of a free bias where one is needed, in mean diagonals
@@ -78,6 +87,12 @@ class Evidence(Criterion):
     a: float = 1e-3
 
     name: ClassVar[str] = "evidence"
+
+    def nats(self, machine, n, k):
+        """Return n k for support vector machines, k / 2 for those by least squares, k for all others."""
+        if isinstance(machine, (HingeSVM, SquaredHingeSVM)):
+            return float(n * k)
+        return k / 2 if isinstance(machine, LSSVM) else float(k)
 
     @singledispatchmethod
     def read(self, solution) -> Reading:

@@ -38,6 +38,10 @@ class EvidenceEP(Criterion):
     tolerance: float = 1e-9
     name: ClassVar[str] = "evidence-ep"
 
+    def nats(self, machine, n, k):
+        """Return n k: it is the mean over points and columns."""
+        return float(n * k)
+
     @singledispatchmethod
     def read(self, solution) -> Reading:
         """Read one solution."""

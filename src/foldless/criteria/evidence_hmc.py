@@ -79,6 +79,10 @@ class EvidenceHMC(Criterion):
         if not 2 <= self.batches <= self.chains:
             raise ValueError(f"batches must be between 2 and chains={self.chains}, got {self.batches!r}.")
 
+    def nats(self, machine, n, k):
+        """Return n k: it is the mean over points and columns."""
+        return float(n * k)
+
     @singledispatchmethod
     def read(self, solution) -> Reading:
         """Read one solution."""

@@ -90,17 +90,29 @@ class HyperPrior(Criterion):
 
     def penalty(self, kernel, machine=None):
         """Return (1) and its gradient in ``kernel.theta`` followed by ``machine.theta``; C counts with a machine only."""
-        strength = np.zeros(0) if machine is None else machine.theta
-        theta = np.r_[kernel.theta, strength]
-        away, pull = np.zeros(len(theta)), np.zeros(len(theta))
-        parts = [*roles(kernel), ("C", slice(len(kernel.theta), len(theta)))]
-        for role, part in parts:
+        centre, deviation = self.prior(kernel, machine)
+        away = _theta(kernel, machine) - centre
+        pull = self.strength * away / deviation**2
+        return float(pull @ away / 2), pull
+
+    def prior(self, kernel, machine=None):
+        """Return centres and deviations of the normal densities; length scales that are tied, about their mean."""
+        theta = _theta(kernel, machine)
+        centre, deviation = np.zeros(len(theta)), np.full(len(theta), np.inf)
+        for role, part in [*roles(kernel), ("C", slice(len(kernel.theta), len(theta)))]:
             prior = getattr(self, role, None)
             if prior is not None and theta[part].size:
-                centre = np.mean(theta[part]) if prior[0] is None else np.log(prior[0])
-                away[part] = theta[part] - centre
-                pull[part] = self.strength * away[part] / prior[1] ** 2
-        return float(pull @ away / 2), pull
+                centre[part] = np.mean(theta[part]) if prior[0] is None else np.log(prior[0])
+                deviation[part] = prior[1]
+        return centre, deviation
+
+    def nats(self, machine, n, k):
+        """Return the nats of the criterion."""
+        return self.of.nats(machine, n, k)
+
+
+def _theta(kernel, machine):
+    return np.r_[kernel.theta, np.zeros(0) if machine is None else machine.theta]
 
 
 def _check(name, prior):

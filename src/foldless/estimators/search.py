@@ -20,7 +20,7 @@ from sklearn.utils.validation import (
 )
 
 from foldless.attempts import Task, plan_attempts, take_apart
-from foldless.ensemble import Ensemble, weigh
+from foldless.ensemble import Ensemble, votes
 from foldless.errors import JitterWarning, Undefined
 from foldless.jobs import side_by_side
 from foldless.progress import progress
@@ -65,7 +65,8 @@ class KernelSearch(MetaEstimatorMixin, BaseEstimator):
     refit : bool, default=True
         Whether to fit the estimator with the chosen parameters on all rows.
     ensemble : bool, default=False
-        Whether predictions are the mean over all local optima found, weighted by the criterion.
+        Whether predictions are the mean over all local optima found, weighted by the criterion; with
+        ``search=searches.EllipticalSlice()`` over draws from the posterior of the parameters.
     n_starts : int, default=None
         Descents of the search; ``None`` leaves it to the search (8 with ``ensemble``).
     max_evaluations, time_budget : default=None
@@ -244,8 +245,9 @@ class KernelSearch(MetaEstimatorMixin, BaseEstimator):
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
         if self.ensemble:
-            members = [self._fitted(best.params(step.theta), X, y, params) for step in best.optima]
-            self.ensemble_ = Ensemble(tuple(members), weigh([step.value for step in best.optima]))
+            steps, weights = votes(best.outcome)
+            members = tuple(self._fitted(best.params(step.theta), X, y, params) for step in steps)
+            self.ensemble_ = Ensemble(members, weights)
 
     def _fitted(self, chosen, X, y, params):
         return clone(self.estimator).set_params(**clone(chosen, safe=False)).fit(X, y, **params)

@@ -1,6 +1,7 @@
 """Searches: a function and a box in, an outcome out."""
 
 from foldless.searches.early_stopping import EarlyStopping
+from foldless.searches.elliptical_slice import EllipticalSlice
 from foldless.searches.grid import Grid
 from foldless.searches.hierarchical_grid import HierarchicalGrid
 from foldless.searches.hmc_ascent import HMCAscent
@@ -19,6 +20,7 @@ __all__ = [
     "LBFGS",
     "NelderMead",
     "EarlyStopping",
+    "EllipticalSlice",
     "Grid",
     "HierarchicalGrid",
     "MultiStart",
