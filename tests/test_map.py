@@ -8,7 +8,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "foldless"
 
-BELOW_GRAMS = {"contracts", "errors", "linalg", "verbs", "kernels"}
+BELOW_GRAMS = {"contracts", "errors", "linalg", "features", "verbs", "kernels"}
 BELOW_MACHINES = BELOW_GRAMS | {
     "columns",
     "labels",
@@ -50,6 +50,7 @@ MAY_IMPORT = {
     "errors": set(),
     "columns": set(),
     "linalg": {"errors"},
+    "features": {"contracts", "linalg"},
     "labels": {"errors"},
     "verbs": {"contracts", "errors", "linalg"},
     "jobs": set(),
@@ -65,7 +66,7 @@ MAY_IMPORT = {
     "basis": BELOW_GRAMS | {"grams"},
     "smoother": {"contracts", "linalg", "basis"},
     "posterior": {"errors", "basis", "smoother"},
-    "linear": {"contracts", "errors", "linalg", "basis"},
+    "linear": {"contracts", "errors", "linalg", "features", "basis"},
     "folds": set(),
     "kernels": BELOW_GRAMS - {"kernels"},
     "named": BELOW_GRAMS,

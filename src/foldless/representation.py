@@ -11,7 +11,7 @@ from sklearn.cluster import kmeans_plusplus
 from sklearn.gaussian_process.kernels import Kernel, WhiteKernel
 
 from foldless.grams import ChunkedGram, DenseGram, LowRankGram
-from foldless.linalg import on_features, pivoted_cholesky, solve_lower
+from foldless.linalg import long_strips, on_features, pivoted_cholesky, solve_lower
 from foldless.verbs import Pairs, diagonal, gram, pullback
 
 POOL = 30  # rows looked at per landmark when landmarks are spread out
@@ -52,7 +52,8 @@ class Nystrom:
     r"""Landmarks: :math:`\tilde K = K_{nm} K_{mm}^{-1} K_{mn} = F F'`.
 
     Here :math:`F = K_{nm} L^{-T}` with :math:`L L' = K_{mm}`. The Cholesky factor is pivoted and drops landmarks that
-    are numerically redundant; there is no jitter.
+    are numerically redundant; there is no jitter. Of the arrays (n, m) only F is kept, and the distances where all
+    kernels share them: everything else is made a strip of rows at a time, there and back.
 
     Parameters
     ----------
@@ -75,8 +76,14 @@ class Nystrom:
     def gram(self, kernel):
         """Return the low-rank Gram of ``kernel``."""
         L, kept = pivoted_cholesky(gram(kernel, self._own))
-        F = solve_lower(L, gram(kernel, self._cross)[:, kept].T).T
+        F = np.empty((self.X.shape[0], len(kept)))
+        for rows, pairs in self._strips():
+            F[rows] = solve_lower(L, gram(kernel, pairs)[:, kept].T).T
         return LowRankGram(F, (L, kept))
+
+    def _strips(self):
+        for rows in long_strips(self.X.shape[0], len(self.landmarks)):
+            yield rows, self._cross.strip(rows)
 
     def pullback(self, kernel, K, adjoint):
         r"""Return the gradient in ``kernel.theta``.
@@ -85,17 +92,25 @@ class Nystrom:
         :math:`K_{mm}` is :math:`-T' G T`.
         """
         L, kept = K.root
-        GF, FGF = on_features(adjoint, K.F[:, : len(kept)])
-        m = len(self.landmarks)
-        cross, own = np.zeros((K.n, m)), np.zeros((m, m))
-        cross[:, kept] = 2 * solve_lower(L, GF.T, transposed=True).T
-        own[np.ix_(kept, kept)] = -solve_lower(L, solve_lower(L, FGF, transposed=True).T, transposed=True)
-        return pullback(kernel, self._cross, cross) + pullback(kernel, self._own, own)
+        thin, m = on_features(adjoint, K.F[:, : len(kept)]), len(self.landmarks)
+        own = np.zeros((m, m))
+        own[np.ix_(kept, kept)] = -_unroot(L, _unroot(L, thin.square).T)
+        gradient = pullback(kernel, self._own, own)
+        for rows, pairs in self._strips():
+            cross = np.zeros(pairs.shape)
+            cross[:, kept] = 2 * _unroot(L, thin.strip(rows))
+            gradient = gradient + pullback(kernel, pairs, cross)
+        return gradient
 
     def expansion(self, K, alpha):
         """Return landmarks and coefficients ``beta`` with ``f(x) = k(x, landmarks) @ beta``."""
         L, kept = K.root
         return self.X[self.landmarks[kept]], solve_lower(L, K.F[:, : len(kept)].T @ alpha, transposed=True)
+
+
+def _unroot(L, M):
+    """Return ``M L^{-1}``."""
+    return solve_lower(L, M.T, transposed=True).T
 
 
 def leading_nystrom(kernel, X, landmarks, components=None):

@@ -4,7 +4,8 @@ With :math:`\tilde F = [F, 1]` and :math:`D = \operatorname{diag}(1, \dots, 1, 0
 
 .. math:: P = \tilde F' W \tilde F + D = L L', \qquad X = L^{-1} \tilde F', \qquad V = X' X,  \tag{1}
 
-a sum of squares: nothing cancels, nothing n x n is formed, and the cost is O(n r^2).
+a sum of squares: nothing cancels, nothing n x n is formed, and the cost is O(n r^2). X is made a strip of rows at a
+time wherever it is needed: beside F there is no array of its size.
 
 For diagonal E put :math:`M = X E X'` and :math:`N = L^{-1} D`. Since :math:`X W X' = I - N N'` and
 :math:`H \tilde F = X' N` with :math:`H = I - V W`,
@@ -21,18 +22,22 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import blas
 
 from foldless.contracts import Matrix, Vector
+from foldless.features import Features
 from foldless.linalg import (
     Complement,
     Eigenpairs,
     Operator,
+    Thin,
     cholesky,
     inverse_lower,
+    long_strips,
+    on_features,
     solve_lower,
     square_eigenpairs,
     symmetric_operator,
+    weighted_square,
 )
 
 STRIP = 1000  # rows of K formed at a time where every entry must be seen
@@ -73,7 +78,8 @@ class LowRankGram:
 
     def subset(self, rows):
         """Return the Gram of some rows, in the same feature space."""
-        return LowRankGram(self.F[rows])
+        everything = np.array_equal(rows, np.arange(self.n))
+        return LowRankGram(self.F if everything else self.F[rows])
 
     def block(self, rows, cols):
         """Return the entries of ``K`` at ``rows`` and ``cols``, as an array."""
@@ -81,7 +87,8 @@ class LowRankGram:
 
     def combine(self, rows, v):
         """Return ``K[:, rows] @ v``."""
-        return self.F @ (v @ self.F[rows])
+        parts = long_strips(len(rows), self.F.shape[1])
+        return self.F @ sum((v[part] @ self.F[rows[part]] for part in parts), np.zeros(self.F.shape[1]))
 
     def extremes(self):
         """Return the smallest and the largest entry; no more than a strip of ``K`` is formed at a time."""
@@ -97,11 +104,15 @@ class LowRankGram:
 
     @cached_property
     def _centred(self):
-        return LowRankGram(self.F - self.F.mean(axis=0))
+        return LowRankGram(self.F - self._mean)
 
     @cached_property
-    def _bordered(self):
-        return np.column_stack([self.centred().F, np.ones(self.n)])
+    def _mean(self):
+        return self.F.mean(axis=0)
+
+    def features(self, bias=False):
+        """Return the rows of F, with a bias those of [F less its mean, 1]."""
+        return Features(self.F, self._mean if bias else None)
 
     def shifted(self, constant):
         """Return ``K + constant 11'``."""
@@ -109,10 +120,10 @@ class LowRankGram:
 
     def factor(self, w, bias=False):
         """Return the factor of ``I + S K S``, with or without a free bias; eq. (1)."""
-        F = self._bordered if bias else self.F
-        P = blas.dsyrk(1.0, (F * np.sqrt(w)[:, None]).T, lower=1)
+        F, w = self.features(bias), np.asarray(w, float)
+        P = F.square(w)
         P.flat[:: len(P) + 1] += np.r_[np.ones(len(P) - 1), 0] if bias else 1
-        return LowRankFactor(F, np.asarray(w, float), cholesky(P, overwrite=True), bias)
+        return LowRankFactor(F, w, cholesky(P, overwrite=True), bias)
 
     @cached_property
     def _spectrum(self):
@@ -133,7 +144,8 @@ class LowRankGram:
         """
         key = (np.asarray(v, float).tobytes(), bias)
         if self._weighted.get("key") != key:
-            self._weighted.update(key=key, pairs=self._decompose(np.sqrt(v), bias))
+            self._weighted.clear()  # the next is made when this one is gone
+            self._weighted.update(key=key, pairs=Eigenpairs(*self.features(bias).eigenpairs(np.sqrt(v))))
         return self._weighted["pairs"]
 
     def image_beside(self, free, s, B=None):
@@ -148,17 +160,9 @@ class LowRankGram:
     def _weighted(self):
         return {}
 
-    def _decompose(self, s, bias):
-        F = (self.centred().F if bias else self.F) * s[:, None]
-        if not bias:
-            return Eigenpairs(*square_eigenpairs(F))
-        N = Complement((s / np.linalg.norm(s))[:, None])
-        Q, nu = square_eigenpairs(N.down(F))
-        return Eigenpairs(N.up(Q), nu)
-
     def inner(self, adjoint):
         """Return ``<adjoint, K>``: the derivative in the logarithm of a common factor of ``K``."""
-        return float(np.vdot(self.F, adjoint @ self.F))
+        return float(np.trace(on_features(adjoint, self.F).square))
 
     def norm(self):
         """Return the Frobenius norm."""
@@ -181,23 +185,22 @@ class LowRankGram:
 class LowRankFactor:
     """Factor of ``I + S F F' S``; see :class:`foldless.contracts.Factor`."""
 
-    F: Matrix  # centred, with a column of ones, when there is a bias
+    F: Features  # with a bias, of the centred rows and a one
     w: Vector
     L: Matrix
     bias: bool
     _memo: list = field(default_factory=list, repr=False)
 
-    @cached_property
-    def X(self):
-        """``L^{-1} F'``, (r, n), so that ``V = X'X``."""
-        return solve_lower(self.L, self.F.T)
+    def _whiten(self, F):
+        """Rows of ``X'`` for rows of F."""
+        return solve_lower(self.L, F.T).T
 
     def _times(self, v, M):
         return v * M if M.ndim == 1 else v[:, None] * M
 
     def covariance(self, M):
         """Return ``V M``."""
-        return self.F @ solve_lower(self.L, solve_lower(self.L, self.F.T @ M), transposed=True)
+        return self.F.up(solve_lower(self.L, solve_lower(self.L, self.F.down(M)), transposed=True))
 
     def solve(self, M):
         """Return ``A M = W M - W V W M``."""
@@ -210,7 +213,7 @@ class LowRankFactor:
 
     @cached_property
     def _covariance_diag(self):
-        return np.einsum("ij,ij->j", self.X, self.X)
+        return self.F.each(lambda F: _row_products(*2 * [self._whiten(F)]))
 
     def covariance_diag(self):
         """Return the diagonal of ``V``."""
@@ -226,12 +229,12 @@ class LowRankFactor:
 
     def root(self):
         """Return a root of ``V``: an array (n, r) with ``root @ root.T = V``."""
-        return self.X.T
+        return self.F.each(self._whiten)
 
     def _middle(self, e):
         """``M`` of eq. (2), remembered for the last ``e``."""
         if not self._memo or self._memo[0] is not e:
-            self._memo[:] = [e, (self.X * e) @ self.X.T]
+            self._memo[:] = [e, self.F.total(lambda F, e: weighted_square(self._whiten(F), e), e)]
         return self._memo[1]
 
     @cached_property
@@ -243,7 +246,13 @@ class LowRankFactor:
 
     def sandwich(self, e):
         """Return the diagonal of ``V diag(e) V``."""
-        return np.einsum("ij,ij->j", self.X, self._middle(e) @ self.X)
+        M = self._middle(e)
+
+        def form(F):
+            X = self._whiten(F)
+            return _row_products(X, X @ M)
+
+        return self.F.each(form)
 
     def spread(self, e):
         """Return ``<diag(e), V - V W V>``; eq. (2)."""
@@ -255,22 +264,26 @@ class LowRankFactor:
 
     def resolvent(self):
         """Return ``A`` as an operator."""
-        return symmetric_operator(len(self.w), self.solve)
+        return Operator(len(self.w), [(1.0, Resolvent(self))])
 
     def block(self, rows):
         """Return ``A[rows][:, rows]``."""
-        X, w = self.X[:, rows], self.w[rows]
-        return np.diag(w) - w[:, None] * (X.T @ X) * w
+        w = self.w[rows]
+        return np.diag(w) - w[:, None] * self.covariance_block(rows) * w
 
     def covariance_block(self, rows):
         """Return ``V[rows][:, rows]``."""
-        X = self.X[:, rows]
-        return X.T @ X
+        X = self._whiten(self.F.take(rows))
+        return X @ X.T
 
     def inverse_block(self, rows):
         """Return ``(I - S V S)[rows][:, rows]``."""
-        X = self.X[:, rows] * np.sqrt(self.w[rows])
-        return np.eye(X.shape[1]) - X.T @ X
+        X = self._whiten(self.F.take(rows)) * np.sqrt(self.w[rows])[:, None]
+        return np.eye(len(X)) - X @ X.T
+
+
+def _row_products(A, B):
+    return np.einsum("ij,ij->i", A, B)
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,15 +296,36 @@ class Congruence:
     def apply(self, M):
         """Return the product with a block."""
         f = self.factor
-        HM = M - f.X.T @ (f.X @ f._times(f.w, M))
-        EHM = f._times(self.e, HM)
-        return EHM - f._times(f.w, f.X.T @ (f.X @ EHM))
+        EHM = f._times(self.e, M - f.covariance(f._times(f.w, M)))
+        return EHM - f._times(f.w, f.covariance(EHM))
 
     def on(self, F):
         """Return the products with the features the factor was made from; eq. (2). A bias does not see their means."""
-        f, r = self.factor, F.shape[1]
-        N = f._N[:, :r]
+        f, N = self.factor, self.factor._N[:, : F.shape[1]]
         MN = f._middle(self.e) @ N
-        GF = f._times(self.e, f.X.T @ N)
-        GF -= f._times(f.w, f.X.T @ MN)
-        return GF, N.T @ MN
+
+        def strip(rows):
+            X = f._whiten(f.F.take(rows))
+            GF = f._times(self.e[rows], X @ N)
+            GF -= f._times(f.w[rows], X @ MN)
+            return GF
+
+        return Thin(strip, N.T @ MN)
+
+
+@dataclass(frozen=True, eq=False)
+class Resolvent:
+    r"""The term A of an adjoint: :math:`A F = W H F = W X' N` and :math:`F' A F = D - N' N`."""
+
+    factor: LowRankFactor
+
+    def apply(self, M):
+        """Return the product with a block."""
+        return self.factor.solve(M)
+
+    def on(self, F):
+        """Return the products with the features the factor was made from."""
+        f, N = self.factor, self.factor._N[:, : F.shape[1]]
+        return Thin(
+            lambda rows: f._times(f.w[rows], f._whiten(f.F.take(rows)) @ N), np.eye(F.shape[1]) - N.T @ N
+        )

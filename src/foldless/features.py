@@ -1,0 +1,95 @@
+r"""The rows of a feature matrix F (n, r), or of :math:`[F - 1 m', 1]`, seen a strip at a time.
+
+Whatever needs all rows is a sum over strips or a list of rows, so that beside F nothing of its size ever exists.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import blas
+
+from foldless.contracts import Matrix, Vector
+from foldless.linalg import long_strips, strip_eigenpairs
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Many rows, each with r features.
+
+    Parameters
+    ----------
+    F : array of shape (n, r)
+    mean : array of shape (r,), optional
+        What is subtracted from every row; a column of ones then follows: the features of a machine with a free bias.
+    """
+
+    F: Matrix
+    mean: Vector | None = None
+
+    @property
+    def n(self):
+        """Number of rows."""
+        return len(self.F)
+
+    @property
+    def width(self):
+        """Number of features, the ones included."""
+        return self.F.shape[1] + (self.mean is not None)
+
+    def take(self, rows):
+        """Return some rows."""
+        F = self.F[rows]
+        if self.mean is None:
+            return F
+        out = np.ones((len(F), self.width))
+        np.subtract(F, self.mean, out=out[:, :-1])
+        return out
+
+    def total(self, compute, *vectors):
+        """Return the sum of ``compute(strip, *parts)`` over the strips, with the parts of the vectors that belong there."""
+        found = 0.0
+        for rows in long_strips(self.n, self.width):
+            found = found + compute(self.take(rows), *(v[rows] for v in vectors))
+        return found
+
+    def each(self, compute, *vectors):
+        """Return the rows ``compute(strip, *parts)`` of all strips, as one array."""
+        out = None
+        for rows in long_strips(self.n, self.width):
+            found = compute(self.take(rows), *(v[rows] for v in vectors))
+            out = np.empty((self.n, *found.shape[1:])) if out is None else out
+            out[rows] = found
+        return out
+
+    def down(self, M):
+        """Return ``F' M``."""
+        return self.total(lambda F, M: F.T @ M, M)
+
+    def up(self, B):
+        """Return ``F B``."""
+        return self.each(lambda F: F @ B)
+
+    def eigenpairs(self, s):
+        r"""Return the eigenpairs of ``S F F' S``, ``S = diag(s)``; with a mean those on the complement of S1.
+
+        Parameters
+        ----------
+        s : array of shape (n,)
+
+        Returns
+        -------
+        Q : array of shape (n, r)
+            Orthonormal columns.
+        mu : array of shape (r,)
+            Decreasing.
+        """
+        ones = int(self.mean is not None)  # they come first: what follows is orthogonal to them
+
+        def take(rows):
+            return np.roll(self.take(rows) * s[rows, None], ones, axis=1)
+
+        return strip_eigenpairs(take, self.n, self.width, ones)
+
+    def square(self, w):
+        """Return the lower triangle of ``F' diag(w) F`` for ``w >= 0``."""
+        return self.total(lambda F, s: blas.dsyrk(1.0, (F * s[:, None]).T, lower=1), np.sqrt(w))
