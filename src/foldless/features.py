@@ -1,4 +1,4 @@
-r"""The rows of a feature matrix F (n, r), or of :math:`[F - 1 m', 1]`, seen a strip at a time.
+r"""The rows of a feature matrix F (n, r), or of :math:`[F - 1 m', c 1]`, seen a strip at a time.
 
 Whatever needs all rows is a sum over strips or a list of rows, so that beside F nothing of its size ever exists.
 """
@@ -20,11 +20,14 @@ class Features:
     ----------
     F : array of shape (n, r)
     mean : array of shape (r,), optional
-        What is subtracted from every row; a column of ones then follows: the features of a machine with a free bias.
+        What is subtracted from every row.
+    last : float, optional
+        A constant column behind F: 1 after the mean for a machine with a free bias, else the prior deviation of one.
     """
 
     F: Matrix
     mean: Vector | None = None
+    last: float | None = None
 
     @property
     def n(self):
@@ -33,17 +36,25 @@ class Features:
 
     @property
     def width(self):
-        """Number of features, the ones included."""
-        return self.F.shape[1] + (self.mean is not None)
+        """Number of features, the constant included."""
+        return self.F.shape[1] + (self.last is not None)
 
     def take(self, rows):
         """Return some rows."""
         F = self.F[rows]
-        if self.mean is None:
+        if self.last is None:
             return F
-        out = np.ones((len(F), self.width))
-        np.subtract(F, self.mean, out=out[:, :-1])
+        out = np.full((len(F), self.width), self.last)
+        np.subtract(F, 0.0 if self.mean is None else self.mean, out=out[:, :-1])
         return out
+
+    def whole(self):
+        """Return all rows, for what cannot be done in strips."""
+        return self.take(slice(None))
+
+    def pick(self, rows):
+        """Return the features of some rows, an array of numbers."""
+        return Features(self.F[rows], self.mean, self.last)
 
     def total(self, compute, *vectors):
         """Return the sum of ``compute(strip, *parts)`` over the strips, with the parts of the vectors that belong there."""
@@ -70,7 +81,7 @@ class Features:
         return self.each(lambda F: F @ B)
 
     def eigenpairs(self, s):
-        r"""Return the eigenpairs of ``S F F' S``, ``S = diag(s)``; with a mean those on the complement of S1.
+        r"""Return the eigenpairs of ``S F F' S``, ``S = diag(s)``; with a constant those on the complement of S1.
 
         Parameters
         ----------
@@ -83,12 +94,12 @@ class Features:
         mu : array of shape (r,)
             Decreasing.
         """
-        ones = int(self.mean is not None)  # they come first: what follows is orthogonal to them
+        lead = int(self.last is not None)  # it comes first: what follows is orthogonal to it
 
         def take(rows):
-            return np.roll(self.take(rows) * s[rows, None], ones, axis=1)
+            return np.roll(self.take(rows) * s[rows, None], lead, axis=1)
 
-        return strip_eigenpairs(take, self.n, self.width, ones)
+        return strip_eigenpairs(take, self.n, self.width, lead)
 
     def square(self, w):
         """Return the lower triangle of ``F' diag(w) F`` for ``w >= 0``."""

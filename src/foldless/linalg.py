@@ -1,9 +1,10 @@
 """Small pieces of linear algebra that several files need."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from scipy.linalg import blas, lapack
@@ -58,7 +59,7 @@ def strips(n):
 def long_strips(n, width):
     """Yield the rows 0..n in slices long enough for products of ``width`` columns to run at full speed."""
     step = max(LONG, ENTRIES // max(width, 1))
-    for i in range(0, n, step):
+    for i in range(0, max(n, 1), step):
         yield slice(i, min(i + step, n))
 
 
@@ -272,16 +273,35 @@ class Operator(LinearOperator):
     def on(self, F):
         """Return the products with F."""
         found = [(scale, term.on(F)) for scale, term in self.terms]
-        square = sum(scale * thin.square for scale, thin in found)
-        return Thin(lambda rows: sum(scale * thin.strip(rows) for scale, thin in found), square)
+        parts = [replace(part, scale=scale * part.scale) for scale, thin in found for part in thin.parts]
+        return Thin(parts, sum(scale * thin.square for scale, thin in found))
 
 
 @dataclass(frozen=True, eq=False)
 class Thin:
-    """Products of a symmetric matrix G with features F (n, r)."""
+    """Products of a symmetric matrix G with features F (n, r), see :class:`foldless.features.Features`."""
 
-    strip: Callable[[slice], np.ndarray]  # some rows of ``G F``, computed now
+    parts: list  # of which the rows of ``G F`` are the sum, made when they are asked for
     square: np.ndarray  # ``F' G F``
+
+    def strip(self, rows):
+        """Return some rows (a slice) of ``G F``."""
+        return sum(part.strip(rows) for part in self.parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Rows that are ``compute(F, *vectors)`` of the rows of features (or None) and of vectors: of them alone."""
+
+    compute: Callable[..., np.ndarray]
+    vectors: tuple
+    features: Any = None
+    scale: float = 1.0
+
+    def strip(self, rows):
+        """Return some rows."""
+        F = None if self.features is None else self.features.take(rows)
+        return self.scale * self.compute(F, *(v[rows] for v in self.vectors))
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,19 +317,16 @@ class Pairing:
 
     def on(self, F):
         """Return the products with F."""
-        PF, QF = self.P.T @ F, self.Q.T @ F
-        return Thin(lambda rows: (self.P[rows] @ QF + self.Q[rows] @ PF) / 2, symmetric(PF.T @ QF))
+        PF, QF = F.down(self.P).T, F.down(self.Q).T
+        part = Part(lambda F, P, Q: (P @ QF + Q @ PF) / 2, (self.P, self.Q))
+        return Thin([part], symmetric(PF.T @ QF))
 
 
 def on_features(G, F):
     """Return the products :class:`Thin` of an array or an operator with features."""
     if isinstance(G, Operator):
         return G.on(F)
-    return _all_at_once(G @ F, F)
-
-
-def _all_at_once(GF, F):
-    return Thin(lambda rows: GF[rows], F.T @ GF)
+    return Products(lambda M: G @ M).on(F)
 
 
 def add_symmetric(G, P, Q):
@@ -327,7 +344,9 @@ class Products:
 
     def on(self, F):
         """Return the products with F."""
-        return _all_at_once(self.apply(F), F)
+        F = F.whole()
+        GF = self.apply(F)
+        return Thin([Part(lambda F, GF: GF, (GF,))], F.T @ GF)
 
 
 def symmetric_operator(n, apply):
@@ -404,12 +423,18 @@ class Embedded:
 
     def on(self, F):
         """Return the products with F."""
-        thin = self.G.on(F[self.rows])
+        thin = self.G.on(F.pick(self.rows))
+        return Thin([_EmbeddedPart(thin, self.rows)], thin.square)
 
-        def strip(rows):
-            inside = slice(*np.searchsorted(self.rows, [rows.start, rows.stop]))
-            out = np.zeros((rows.stop - rows.start, F.shape[1]))
-            out[self.rows[inside] - rows.start] = thin.strip(inside)
-            return out
 
-        return Thin(strip, thin.square)
+@dataclass(frozen=True, eq=False)
+class _EmbeddedPart:
+    thin: Thin
+    rows: np.ndarray
+    scale: float = 1.0
+
+    def strip(self, rows):
+        inside = slice(*np.searchsorted(self.rows, [rows.start, rows.stop]))
+        out = np.zeros((rows.stop - rows.start, len(self.thin.square)))
+        out[self.rows[inside] - rows.start] = self.scale * self.thin.strip(inside)
+        return out

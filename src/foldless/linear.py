@@ -25,7 +25,7 @@ from foldless.basis import EPS, Targets, kernel_basis, scale
 from foldless.contracts import Gram, Matrix, Vector
 from foldless.errors import Undefined
 from foldless.features import Features
-from foldless.linalg import Operator, Thin, add_thin, self_product, symmetric_operator, weighted_square
+from foldless.linalg import Operator, Part, Thin, add_thin, self_product, symmetric_operator, weighted_square
 
 SYMMETRIC = 1e-8  # of the largest entry: what K and its transpose may differ by
 
@@ -308,7 +308,7 @@ class _Moving:
         """Return the products with F, a strip at a time."""
         s, M, b = self.solution.smoother, self.M, self.solution.smoother.basis
         Q, root = Features(b.Q), np.ones(b.n) if b.root is None else b.root
-        B = Q.total(lambda Q, d, F: Q.T @ (d[:, None] * F), root, F)
+        B = Q.total(lambda Q, d, F: Q.T @ (d[:, None] * F), root, F.whole())
         U = scale(s.g, B)
         e = M.identity + (np.zeros(b.n) if M.diag is None else M.diag)
         P, P2 = (np.zeros((b.n, 0)) if T is None else T for T in (M.P, M.Q))
@@ -316,14 +316,17 @@ class _Moving:
         inner = Q.total(weighted_square, e) @ U + Q.down(P) @ P2U + Q.down(P2) @ PU  # Q' M Q U
         outer = Q.down(scale(e, b.free)).T @ U + b.free.T @ P @ P2U + b.free.T @ P2 @ PU
 
-        def strip(rows):
-            T = b.Q[rows] @ (scale(s.g, inner) + M.inverse * U)
-            if not b.complete:
-                T += scale(e[rows], b.Q[rows] @ U) + P[rows] @ P2U + P2[rows] @ PU
-                T -= b.free[rows] @ outer + b.Q[rows] @ inner
-            return scale(root[rows] / s.lam, T)
+        kept, complete = scale(s.g, inner) + M.inverse * U, b.complete
 
-        return Thin(strip, (U.T @ inner + M.inverse * B.T @ U) / s.lam)
+        def compute(Q, d, e, P, P2, free):
+            T = Q @ kept
+            if not complete:
+                T += scale(e, Q @ U) + P @ P2U + P2 @ PU
+                T -= free @ outer + Q @ inner
+            return scale(d, T)
+
+        part = Part(compute, (root / s.lam, e, P, P2, b.free), Q)
+        return Thin([part], (U.T @ inner + M.inverse * B.T @ U) / s.lam)
 
 
 def _congruence(R, d):

@@ -48,6 +48,41 @@ class Dense:
 
 
 @dataclass(frozen=True, eq=False)
+class Cross:
+    """Rows beside landmarks: kernel -> features, and back, a strip of rows at a time.
+
+    Parameters
+    ----------
+    pairs : Pairs
+        Of the rows with all landmarks.
+    """
+
+    pairs: Pairs
+
+    def _strips(self):
+        for rows in long_strips(*self.pairs.shape):
+            yield rows, self.pairs.strip(rows)
+
+    def features(self, kernel, root):
+        """Return :math:`F = K_{nm} L^{-T}` for the ``root`` (L, kept) of the landmarks' own matrix."""
+        L, kept = root
+        F = np.empty((self.pairs.shape[0], len(kept)))
+        for rows, pairs in self._strips():
+            F[rows] = solve_lower(L, gram(kernel, pairs)[:, kept].T).T
+        return F
+
+    def pullback(self, kernel, root, thin):
+        """Return the part of the gradient that comes through :math:`K_{nm}`, whose adjoint is :math:`2 G F L^{-1}`."""
+        L, kept = root
+        gradient = np.zeros(len(kernel.theta))
+        for rows, pairs in self._strips():
+            adjoint = np.zeros(pairs.shape)
+            adjoint[:, kept] = 2 * _unroot(L, thin.strip(rows))
+            gradient = gradient + pullback(kernel, pairs, adjoint)
+        return gradient
+
+
+@dataclass(frozen=True, eq=False)
 class Nystrom:
     r"""Landmarks: :math:`\tilde K = K_{nm} K_{mm}^{-1} K_{mn} = F F'`.
 
@@ -67,7 +102,7 @@ class Nystrom:
 
     @cached_property
     def _cross(self):
-        return Pairs(self.X, self.X[self.landmarks])
+        return Cross(Pairs(self.X, self.X[self.landmarks]))
 
     @cached_property
     def _own(self):
@@ -75,15 +110,8 @@ class Nystrom:
 
     def gram(self, kernel):
         """Return the low-rank Gram of ``kernel``."""
-        L, kept = pivoted_cholesky(gram(kernel, self._own))
-        F = np.empty((self.X.shape[0], len(kept)))
-        for rows, pairs in self._strips():
-            F[rows] = solve_lower(L, gram(kernel, pairs)[:, kept].T).T
-        return LowRankGram(F, (L, kept))
-
-    def _strips(self):
-        for rows in long_strips(self.X.shape[0], len(self.landmarks)):
-            yield rows, self._cross.strip(rows)
+        root = pivoted_cholesky(gram(kernel, self._own))
+        return LowRankGram(self._cross.features(kernel, root), root)
 
     def pullback(self, kernel, K, adjoint):
         r"""Return the gradient in ``kernel.theta``.
@@ -91,21 +119,19 @@ class Nystrom:
         With :math:`T = K_{nm} K_{mm}^{-1} = F L^{-1}` the adjoint of :math:`K_{nm}` is :math:`2 G T`, that of
         :math:`K_{mm}` is :math:`-T' G T`.
         """
-        L, kept = K.root
-        thin, m = on_features(adjoint, K.F[:, : len(kept)]), len(self.landmarks)
+        (L, kept), m = K.root, len(self.landmarks)
+        thin = on_features(adjoint, K.features())
         own = np.zeros((m, m))
         own[np.ix_(kept, kept)] = -_unroot(L, _unroot(L, thin.square).T)
-        gradient = pullback(kernel, self._own, own)
-        for rows, pairs in self._strips():
-            cross = np.zeros(pairs.shape)
-            cross[:, kept] = 2 * _unroot(L, thin.strip(rows))
-            gradient = gradient + pullback(kernel, pairs, cross)
-        return gradient
+        return self._across(kernel, K.root, thin) + pullback(kernel, self._own, own)
+
+    def _across(self, kernel, root, thin):
+        return self._cross.pullback(kernel, root, thin)
 
     def expansion(self, K, alpha):
         """Return landmarks and coefficients ``beta`` with ``f(x) = k(x, landmarks) @ beta``."""
         L, kept = K.root
-        return self.X[self.landmarks[kept]], solve_lower(L, K.F[:, : len(kept)].T @ alpha, transposed=True)
+        return self.X[self.landmarks[kept]], solve_lower(L, K.features().down(alpha), transposed=True)
 
 
 def _unroot(L, M):

@@ -29,6 +29,8 @@ from foldless.linalg import (
     Complement,
     Eigenpairs,
     Operator,
+    Pairing,
+    Part,
     Thin,
     cholesky,
     inverse_lower,
@@ -43,8 +45,62 @@ from foldless.linalg import (
 STRIP = 1000  # rows of K formed at a time where every entry must be seen
 
 
+class FeatureGram:
+    """``K = F F'``: what needs no more of F than its :class:`foldless.features.Features`, wherever they are."""
+
+    dense: ClassVar[bool] = False  # adjoints are operators
+
+    def features(self, bias=False):
+        """Return the rows of F, with a bias those of [F less its mean, 1]."""
+        raise NotImplementedError
+
+    @property
+    def n(self):
+        """Number of rows."""
+        return self.features().n
+
+    @cached_property
+    def memo(self):
+        """What was computed from this Gram and may be asked for again, by key."""
+        return {}
+
+    @cached_property
+    def _mean(self):
+        return self.features().down(np.full(self.n, 1 / self.n))
+
+    def matmul(self, M):
+        """Return ``K @ M``."""
+        return self.features().up(self.features().down(M))
+
+    def diag(self):
+        """Return the diagonal."""
+        return self.features().each(lambda F: _row_products(F, F))
+
+    def factor(self, w, bias=False):
+        """Return the factor of ``I + S K S``, with or without a free bias; eq. (1)."""
+        F, w = self.features(bias), np.asarray(w, float)
+        P = F.square(w)
+        P.flat[:: len(P) + 1] += np.r_[np.ones(len(P) - 1), 0] if bias else 1
+        return LowRankFactor(F, w, cholesky(P, overwrite=True), bias)
+
+    def diagonal(self, d):
+        """Return ``diag(d)`` in the form of an adjoint: an operator."""
+        return symmetric_operator(self.n, lambda M: d * M if M.ndim == 1 else d[:, None] * M)
+
+    def inner(self, adjoint):
+        """Return ``<adjoint, K>``: the derivative in the logarithm of a common factor of ``K``."""
+        return float(np.trace(on_features(adjoint, self.features()).square))
+
+    def adjoint(self, P, Q, identity=0.0, itself=0.0):
+        """Return ``(P Q' + Q P') / 2 + identity I + itself K`` for thin P and Q (n, p), as an operator."""
+        thin = Operator(self.n, [(1.0, Pairing(P, Q))])
+        if not (identity or itself):
+            return thin
+        return thin + symmetric_operator(self.n, lambda M: identity * M + itself * self.matmul(M))
+
+
 @dataclass(frozen=True, eq=False)
-class LowRankGram:
+class LowRankGram(FeatureGram):
     """``K = F F'``.
 
     Parameters
@@ -56,25 +112,6 @@ class LowRankGram:
 
     F: Matrix
     root: Any = None
-    dense: ClassVar[bool] = False  # adjoints are operators
-
-    @cached_property
-    def memo(self):
-        """What was computed from this Gram and may be asked for again, by key."""
-        return {}
-
-    @property
-    def n(self):
-        """Number of rows."""
-        return len(self.F)
-
-    def matmul(self, M):
-        """Return ``K @ M``."""
-        return self.F @ (self.F.T @ M)
-
-    def diag(self):
-        """Return the diagonal."""
-        return np.einsum("ij,ij->i", self.F, self.F)
 
     def subset(self, rows):
         """Return the Gram of some rows, in the same feature space."""
@@ -106,24 +143,13 @@ class LowRankGram:
     def _centred(self):
         return LowRankGram(self.F - self._mean)
 
-    @cached_property
-    def _mean(self):
-        return self.F.mean(axis=0)
-
     def features(self, bias=False):
         """Return the rows of F, with a bias those of [F less its mean, 1]."""
-        return Features(self.F, self._mean if bias else None)
+        return Features(self.F, self._mean, 1.0) if bias else Features(self.F)
 
     def shifted(self, constant):
         """Return ``K + constant 11'``."""
-        return LowRankGram(np.column_stack([self.F, np.full(self.n, np.sqrt(constant))]), self.root)
-
-    def factor(self, w, bias=False):
-        """Return the factor of ``I + S K S``, with or without a free bias; eq. (1)."""
-        F, w = self.features(bias), np.asarray(w, float)
-        P = F.square(w)
-        P.flat[:: len(P) + 1] += np.r_[np.ones(len(P) - 1), 0] if bias else 1
-        return LowRankFactor(F, w, cholesky(P, overwrite=True), bias)
+        return LowRankGram(np.column_stack([self.F, np.full(self.n, np.sqrt(constant))]))
 
     @cached_property
     def _spectrum(self):
@@ -132,10 +158,6 @@ class LowRankGram:
     def spectrum(self):
         """Return the r leading eigenvectors and eigenvalues; the others are zero."""
         return self._spectrum
-
-    def diagonal(self, d):
-        """Return ``diag(d)`` in the form of an adjoint: an operator."""
-        return symmetric_operator(self.n, lambda M: d * M if M.ndim == 1 else d[:, None] * M)
 
     def weighted_spectrum(self, v, bias=False):
         r"""Return eigenvectors and the leading eigenvalues of ``D K D``, ``D = diag(sqrt(v))``; the others are zero.
@@ -160,10 +182,6 @@ class LowRankGram:
     def _weighted(self):
         return {}
 
-    def inner(self, adjoint):
-        """Return ``<adjoint, K>``: the derivative in the logarithm of a common factor of ``K``."""
-        return float(np.trace(on_features(adjoint, self.F).square))
-
     def norm(self):
         """Return the Frobenius norm."""
         return float(np.linalg.norm(self.F.T @ self.F))
@@ -171,14 +189,6 @@ class LowRankGram:
     def centred_norm(self):
         """Return the Frobenius norm of ``J K J``."""
         return self.centred().norm()
-
-    def adjoint(self, P, Q, identity=0.0, itself=0.0):
-        """Return ``(P Q' + Q P') / 2 + identity I + itself K`` for thin P and Q (n, p), as an operator."""
-
-        def apply(M):
-            return (P @ (Q.T @ M) + Q @ (P.T @ M)) / 2 + identity * M + itself * self.matmul(M)
-
-        return symmetric_operator(self.n, apply)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,10 +200,6 @@ class LowRankFactor:
     L: Matrix
     bias: bool
     _memo: list = field(default_factory=list, repr=False)
-
-    def _whiten(self, F):
-        """Rows of ``X'`` for rows of F."""
-        return solve_lower(self.L, F.T).T
 
     def _times(self, v, M):
         return v * M if M.ndim == 1 else v[:, None] * M
@@ -213,7 +219,8 @@ class LowRankFactor:
 
     @cached_property
     def _covariance_diag(self):
-        return self.F.each(lambda F: _row_products(*2 * [self._whiten(F)]))
+        L = self.L
+        return self.F.each(lambda F: _row_products(*2 * [_whiten(L, F)]))
 
     def covariance_diag(self):
         """Return the diagonal of ``V``."""
@@ -229,12 +236,14 @@ class LowRankFactor:
 
     def root(self):
         """Return a root of ``V``: an array (n, r) with ``root @ root.T = V``."""
-        return self.F.each(self._whiten)
+        L = self.L
+        return self.F.each(lambda F: _whiten(L, F))
 
     def _middle(self, e):
         """``M`` of eq. (2), remembered for the last ``e``."""
         if not self._memo or self._memo[0] is not e:
-            self._memo[:] = [e, self.F.total(lambda F, e: weighted_square(self._whiten(F), e), e)]
+            L = self.L
+            self._memo[:] = [e, self.F.total(lambda F, e: weighted_square(_whiten(L, F), e), e)]
         return self._memo[1]
 
     @cached_property
@@ -246,10 +255,10 @@ class LowRankFactor:
 
     def sandwich(self, e):
         """Return the diagonal of ``V diag(e) V``."""
-        M = self._middle(e)
+        L, M = self.L, self._middle(e)
 
         def form(F):
-            X = self._whiten(F)
+            X = _whiten(L, F)
             return _row_products(X, X @ M)
 
         return self.F.each(form)
@@ -273,17 +282,22 @@ class LowRankFactor:
 
     def covariance_block(self, rows):
         """Return ``V[rows][:, rows]``."""
-        X = self._whiten(self.F.take(rows))
+        X = _whiten(self.L, self.F.take(rows))
         return X @ X.T
 
     def inverse_block(self, rows):
         """Return ``(I - S V S)[rows][:, rows]``."""
-        X = self._whiten(self.F.take(rows)) * np.sqrt(self.w[rows])[:, None]
+        X = _whiten(self.L, self.F.take(rows)) * np.sqrt(self.w[rows])[:, None]
         return np.eye(len(X)) - X @ X.T
 
 
 def _row_products(A, B):
     return np.einsum("ij,ij->i", A, B)
+
+
+def _whiten(L, F):
+    """Rows of ``X'`` for rows of F."""
+    return solve_lower(L, F.T).T
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,16 +315,16 @@ class Congruence:
 
     def on(self, F):
         """Return the products with the features the factor was made from; eq. (2). A bias does not see their means."""
-        f, N = self.factor, self.factor._N[:, : F.shape[1]]
+        f, N, L = self.factor, self.factor._N[:, : F.width], self.factor.L
         MN = f._middle(self.e) @ N
 
-        def strip(rows):
-            X = f._whiten(f.F.take(rows))
-            GF = f._times(self.e[rows], X @ N)
-            GF -= f._times(f.w[rows], X @ MN)
+        def compute(F, e, w):
+            X = _whiten(L, F)
+            GF = e[:, None] * (X @ N)
+            GF -= w[:, None] * (X @ MN)
             return GF
 
-        return Thin(strip, N.T @ MN)
+        return Thin([Part(compute, (self.e, f.w), f.F)], N.T @ MN)
 
 
 @dataclass(frozen=True, eq=False)
@@ -325,7 +339,6 @@ class Resolvent:
 
     def on(self, F):
         """Return the products with the features the factor was made from."""
-        f, N = self.factor, self.factor._N[:, : F.shape[1]]
-        return Thin(
-            lambda rows: f._times(f.w[rows], f._whiten(f.F.take(rows)) @ N), np.eye(F.shape[1]) - N.T @ N
-        )
+        f, N, L = self.factor, self.factor._N[:, : F.width], self.factor.L
+        part = Part(lambda F, w: w[:, None] * (_whiten(L, F) @ N), (f.w,), f.F)
+        return Thin([part], np.eye(F.width) - N.T @ N)
