@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from foldless import KernelSVC
 from foldless.contracts import Box, Stop
-from foldless.criteria import Evidence, EvidenceEP, EvidenceHMC
+from foldless.criteria import SAFE_AMPLITUDES, Evidence, EvidenceEP, EvidenceHMC
 from foldless.errors import (
     CriterionWarning,
     JitterWarning,
@@ -26,7 +26,8 @@ from foldless.errors import (
     UnreadableSolution,
     UnsuitableBias,
 )
-from foldless.machines import HingeSVM
+from foldless.grams import DenseGram
+from foldless.machines import HingeSVM, SquaredHingeSVM
 from foldless.objective import Problem
 from foldless.representation import Dense
 from foldless.searches import HMCAscent
@@ -285,6 +286,34 @@ def test_a_hinge_machine_tuned_by_radius_and_margin_is_warned_about(moons):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         KernelSVC(loss="squared_hinge", criterion="radius-margin").fit(*moons)
+
+
+@pytest.mark.filterwarnings("ignore::foldless.errors.CriterionWarning")
+def test_bounds_keep_the_laplace_evidence_from_its_false_maximum():
+    """A tenth of the labels is wrong: with a wide amplitude the hinge machine explains each point by itself, and knows nothing."""
+    rng = np.random.default_rng(2)
+    X, new = rng.normal(size=(80, 4)), rng.normal(size=(2000, 4))
+    truth = lambda X: np.sign(X[:, 0] + X[:, 1])
+    y = np.where(rng.random(80) < 0.1, -1, 1) * truth(X)
+    score = lambda kernel: (
+        KernelSVC(kernel, loss="hinge", criterion="evidence").fit(X, y).score(new, truth(new))
+    )
+    assert score("rbf") > 0.85
+    assert score(ConstantKernel(1.0, (0.05, 8103.0)) * RBF(2.0, (0.02, 200.0))) < 0.75
+    posterior = KernelSVC(loss="hinge", criterion="evidence-ep").fit(X, y)
+    assert posterior.kernel_.k1.k1.constant_value_bounds[1] > 1000
+
+
+@pytest.mark.parametrize("machine", [HingeSVM(bias=False), SquaredHingeSVM(bias=False)])
+def test_points_that_do_not_see_each_other_are_never_explained_too_well_within_the_bounds(machine):
+    y, power = np.r_[np.ones(4), -np.ones(4)][:, None], machine.loss.power
+    highest = lambda k0: max(
+        -Evidence()(replace(machine, C=C).solve(DenseGram(k0 * np.eye(8)), y)).value
+        for C in np.logspace(-2, 2, 21)
+    )
+    safe = SAFE_AMPLITUDES[power]
+    assert max(highest(k0) for k0 in safe * np.array([0.02, 0.1, 0.5, 1])) < {1: -0.55, 2: -0.69}[power]
+    assert highest(5 * safe) > -0.3
 
 
 def test_the_false_maximum_of_the_laplace_evidence_is_reported(moons):

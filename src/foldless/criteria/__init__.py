@@ -6,7 +6,7 @@ from foldless.criteria.calibrated import CalibratedLOO
 from foldless.criteria.cv import CV
 from foldless.criteria.effective import AICd, EffectiveParameters
 from foldless.criteria.eigenvalue_ratio import EigenvalueRatio
-from foldless.criteria.evidence import Evidence
+from foldless.criteria.evidence import SAFE_AMPLITUDES, Evidence
 from foldless.criteria.evidence_ep import EvidenceEP, ep_posterior
 from foldless.criteria.evidence_hmc import EvidenceHMC
 from foldless.criteria.fsm import FSM
@@ -43,6 +43,7 @@ __all__ = [
     "CV",
     "EffectiveParameters",
     "EigenvalueRatio",
+    "SAFE_AMPLITUDES",
     "Evidence",
     "EvidenceEP",
     "EvidenceHMC",

@@ -6,7 +6,7 @@ from sklearn.gaussian_process.kernels import ConstantKernel
 from sklearn.utils import compute_sample_weight
 
 from foldless.calibration import calibrate
-from foldless.criteria import ep_posterior, loo_outputs
+from foldless.criteria import SAFE_AMPLITUDES, ep_posterior, loo_outputs
 from foldless.errors import Undefined, UnknownName
 from foldless.inference import HingeSite, SquaredHingeSite, class_probability, span_margins
 from foldless.linalg import inverse_lower
@@ -21,7 +21,8 @@ BIASES = ("free", "kernel")
 BAYESIAN = ("evidence-ep", "evidence-hmc")  # need a proper prior on the offset, give probabilities
 NEED_OFFSET = (*BAYESIAN, "jaakkola-haussler")
 NEED_AMPLITUDE = (*BAYESIAN, "evidence")  # C is more than a scale of the kernel there
-AMPLITUDE, OFFSET = (1.0, (0.05, 8103.0)), (0.15, (1e-3, 1e2))  # start and bounds
+AMPLITUDE, AMPLITUDES = 1.0, (0.05, 8103.0)  # start and bounds
+OFFSET = (0.15, (1e-3, 1e2))
 
 
 class KernelSVC(ClassifierMixin, ClassifierShell):
@@ -194,8 +195,14 @@ class KernelSVC(ClassifierMixin, ClassifierShell):
             return kernel
         kernel = as_kernel(kernel, X)
         if self._criterion().name in NEED_AMPLITUDE:
-            kernel = ConstantKernel(*AMPLITUDE) * kernel
+            kernel = ConstantKernel(AMPLITUDE, self._amplitudes()) * kernel
         return kernel + ConstantKernel(*OFFSET) if self._bias() == "kernel" else kernel
+
+    def _amplitudes(self):
+        """Bounds of the amplitude: narrow for Laplace's evidence, which has a false maximum at large ones."""
+        if self._criterion().name != "evidence":
+            return AMPLITUDES
+        return AMPLITUDES[0], SAFE_AMPLITUDES[MACHINES[self.loss].loss.power]
 
     def _keep_support(self):
         kept = np.flatnonzero(np.any(self.dual_coef_ != 0, axis=0))
