@@ -3,9 +3,10 @@ r"""The rows of a feature matrix F (n, r), or of :math:`[F - 1 m', c 1]`, seen a
 Whatever needs all rows is a sum over strips or a list of rows, so that beside F nothing of its size ever exists.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from foldless.contracts import Matrix, Vector
@@ -23,16 +24,19 @@ class Features:
         What is subtracted from every row.
     last : float, optional
         A constant column behind F: 1 after the mean for a machine with a free bias, else the prior deviation of one.
+    index : array of int, optional
+        The rows of F that are meant; by default all.
     """
 
     F: Matrix
     mean: Vector | None = None
     last: float | None = None
+    index: NDArray[np.intp] | None = None
 
     @property
     def n(self):
         """Number of rows."""
-        return len(self.F)
+        return len(self.F if self.index is None else self.index)
 
     @property
     def width(self):
@@ -41,7 +45,7 @@ class Features:
 
     def take(self, rows):
         """Return some rows."""
-        F = self.F[rows]
+        F = self.F[rows if self.index is None else self.index[rows]]
         if self.last is None:
             return F
         out = np.full((len(F), self.width), self.last)
@@ -53,8 +57,8 @@ class Features:
         return self.take(slice(None))
 
     def pick(self, rows):
-        """Return the features of some rows, an array of numbers."""
-        return Features(self.F[rows], self.mean, self.last)
+        """Return the features of some rows, an array of numbers; nothing is copied."""
+        return replace(self, index=rows if self.index is None else self.index[rows])
 
     def total(self, compute, *vectors):
         """Return the sum of ``compute(strip, *parts)`` over the strips, with the parts of the vectors that belong there."""
