@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import Kernel, WhiteKernel
 
 from foldless.grams import ChunkedGram, DenseGram, LowRankGram
 from foldless.linalg import on_features, pivoted_cholesky, solve_lower
-from foldless.verbs import Pairs, diagonal, gram, pullback
+from foldless.verbs import Pairs, diagonal, gram, pullback, semidefinite
 
 POOL = 30  # rows looked at per landmark when landmarks are spread out
 TINY = 1e-12  # eigenvalues of a landmark matrix below this, relative to the largest, are rounding
@@ -36,7 +36,7 @@ class Dense:
 
     def gram(self, kernel):
         """Return the Gram of ``kernel``."""
-        return DenseGram(gram(kernel, self.pairs))
+        return DenseGram(gram(kernel, self.pairs), semidefinite(kernel))
 
     def pullback(self, kernel, K, adjoint):
         """Return the gradient in ``kernel.theta``."""

@@ -48,9 +48,12 @@ class DenseGram:
     Parameters
     ----------
     K : array of shape (n, n)
+    semidefinite : bool
+        Whether that is known, from the kernel, and need not be checked.
     """
 
     K: Matrix
+    semidefinite: bool = False
     dense: ClassVar[bool] = True  # adjoints are arrays
 
     @cached_property

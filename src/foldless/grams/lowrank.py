@@ -52,6 +52,7 @@ class LowRankGram:
     F: Matrix
     root: Any = None
     dense: ClassVar[bool] = False  # adjoints are operators
+    semidefinite: ClassVar[bool] = True
 
     @cached_property
     def memo(self):
