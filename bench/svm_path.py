@@ -39,7 +39,7 @@ def noisy(n):
 
 
 def along(K, y):
-    path(HingeSVM(), DenseGram(K), y[:, None], STRENGTHS)
+    path(HingeSVM(), DenseGram(K, semidefinite=True), y[:, None], STRENGTHS)
 
 
 def cold(X, y, **kernel):

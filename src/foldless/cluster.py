@@ -80,8 +80,12 @@ class RemoteFeatures(Features):
 
     @property
     def border(self):
-        """What a worker adds to its rows: (mean, last)."""
-        return self.mean, self.last
+        """What a worker does with its rows: the fields behind F."""
+        return self.mean, self.last, self.index, self.L
+
+    def whitened(self, L):
+        """Return the features ``F L^{-T}``."""
+        return replace(self, L=L)
 
     def take(self, rows):
         """Raise: see :class:`Elsewhere`."""

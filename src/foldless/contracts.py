@@ -93,6 +93,10 @@ class Gram(Protocol):
     def n(self) -> int:
         """Number of rows."""
 
+    @property
+    def semidefinite(self) -> bool:
+        """Whether that is known, and need not be checked."""
+
     def matmul(self, M: Matrix) -> Matrix:
         """Return ``K @ M``."""
 

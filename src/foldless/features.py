@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from foldless.contracts import Matrix, Vector
-from foldless.linalg import long_strips, strip_eigenpairs
+from foldless.linalg import long_strips, solve_lower, strip_eigenpairs
+
+FEW = 2_000_000  # numbers (16 MB) that are kept rather than computed twice
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,12 +28,15 @@ class Features:
         A constant column behind F: 1 after the mean for a machine with a free bias, else the prior deviation of one.
     index : array of int, optional
         The rows of F that are meant; by default all.
+    L : array of shape (width, width), optional
+        Lower triangular: every row is solved with it, :math:`x = L^{-1} f`.
     """
 
     F: Matrix
     mean: Vector | None = None
     last: float | None = None
     index: NDArray[np.intp] | None = None
+    L: Matrix | None = None
 
     @property
     def n(self):
@@ -46,11 +51,15 @@ class Features:
     def take(self, rows):
         """Return some rows."""
         F = self.F[rows if self.index is None else self.index[rows]]
-        if self.last is None:
-            return F
-        out = np.full((len(F), self.width), self.last)
-        np.subtract(F, 0.0 if self.mean is None else self.mean, out=out[:, :-1])
-        return out
+        if self.last is not None:
+            F, inner = np.full((len(F), self.width), self.last), F
+            np.subtract(inner, 0.0 if self.mean is None else self.mean, out=F[:, :-1])
+        return F if self.L is None else solve_lower(self.L, F.T).T
+
+    def whitened(self, L):
+        """Return the features ``F L^{-T}``, made whenever they are asked for; at once where they are few."""
+        found = replace(self, L=L)
+        return Features(found.whole()) if self.n * self.width <= FEW else found
 
     def whole(self):
         """Return all rows, for what cannot be done in strips."""

@@ -10,9 +10,10 @@ import numpy as np
 from sklearn.cluster import kmeans_plusplus
 from sklearn.gaussian_process.kernels import Kernel, WhiteKernel
 
+from foldless.features import FEW
 from foldless.grams import ChunkedGram, DenseGram, LowRankGram
 from foldless.linalg import long_strips, on_features, pivoted_cholesky, solve_lower
-from foldless.verbs import Pairs, diagonal, gram, pullback
+from foldless.verbs import Pairs, diagonal, gram, pullback, semidefinite
 
 POOL = 30  # rows looked at per landmark when landmarks are spread out
 TINY = 1e-12  # eigenvalues of a landmark matrix below this, relative to the largest, are rounding
@@ -36,7 +37,7 @@ class Dense:
 
     def gram(self, kernel):
         """Return the Gram of ``kernel``."""
-        return DenseGram(gram(kernel, self.pairs))
+        return DenseGram(gram(kernel, self.pairs), semidefinite(kernel))
 
     def pullback(self, kernel, K, adjoint):
         """Return the gradient in ``kernel.theta``."""
@@ -60,8 +61,17 @@ class Cross:
     pairs: Pairs
 
     def _strips(self):
+        n, m = self.pairs.shape
+        return self._kept if n * m <= FEW else self._fresh()
+
+    def _fresh(self):
         for rows in long_strips(*self.pairs.shape):
             yield rows, self.pairs.strip(rows)
+
+    @cached_property
+    def _kept(self):
+        """The strips, which remember the latest kernel: the way back needs its values again."""
+        return list(self._fresh())
 
     def features(self, kernel, root):
         """Return :math:`F = K_{nm} L^{-T}` for the ``root`` (L, kept) of the landmarks' own matrix."""

@@ -231,6 +231,12 @@ def pullback_of(kernel, pairs, adjoint):
     return np.tensordot(adjoint, derivative, axes=2)
 
 
+@singledispatch
+def semidefinite(kernel):
+    """Whether every matrix of this kernel is known to be positive semi-definite; False only means that nobody said so."""
+    return False
+
+
 def diagonal(kernel, X):
     """Diagonal of the kernel matrix, in O(n)."""
     if sp.issparse(X):

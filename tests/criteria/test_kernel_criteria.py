@@ -395,3 +395,8 @@ def test_a_subset_of_strips_is_the_gram_of_the_subset(X):
 def test_an_unknown_solution_is_refused_with_alternatives():
     with pytest.raises(UnreadableSolution, match="spectral reads Targeted"):
         Spectral()(object())
+
+
+def test_alignment_with_nothing_is_refused():
+    with pytest.raises(ValueError, match="not all zero"):
+        Alignment()(Untrained().solve(DenseGram(np.eye(4)), np.zeros((4, 1))))

@@ -24,6 +24,7 @@ from foldless.criteria import (
     loo_outputs,
 )
 from foldless.errors import Undefined, UnreadableSolution, UnsuitableBias
+from foldless.grams import DenseGram
 from foldless.inference import refit_margins, span_margins
 from foldless.machines import HingeSVM, SquaredHingeSVM
 from foldless.verbs import gram, pullback
@@ -289,6 +290,15 @@ def test_radius_is_that_of_the_smallest_ball():
         options={"ftol": 1e-15},
     )
     assert RadiusMargin()(s).parts["radius2"] == approx(-best.fun, abs=1e-8)
+
+
+def test_no_coefficient_inside_its_bounds_leaves_the_laplace_evidence_of_a_free_bias_undefined():
+    """Free in name, at the bound in truth: the determinant is that of nothing, and its logarithm would say certainty."""
+    y = np.tile([1.0, -1.0], 4)[:, None]
+    bounded = HingeSVM(0.5).solve(DenseGram(2 * np.eye(8)), y).columns[0]
+    for sets in (bounded.sets, np.r_[np.zeros(4), np.ones(4)].astype(np.int8)):
+        with pytest.raises(Undefined, match="inside its bounds"):
+            Evidence()(replace(bounded, sets=sets))
 
 
 @pytest.mark.parametrize("machine", [HingeSVM, SquaredHingeSVM])

@@ -177,3 +177,9 @@ def test_indefinite_matrices_are_refused_with_their_smallest_eigenvalue():
         DenseGram(K).factor(np.full(2, 9.0))
     with pytest.raises(NotPositiveDefinite, match=r"smallest eigenvalue -1\.0e\+00"):
         DenseGram(K).spectrum()
+
+
+@pytest.mark.parametrize("constant", [0.1, 0.7310585786300049, 3.3])
+def test_a_constant_gram_is_nothing_but_rounding_once_centred(constant):
+    pairs = DenseGram(np.full((20, 20), constant)).weighted_spectrum(np.linspace(0.5, 2, 20), bias=True)
+    assert np.max(np.abs(pairs.nu)) < 1e-13

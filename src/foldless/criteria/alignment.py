@@ -41,6 +41,8 @@ class Alignment(Criterion):
         norm, target = gram.norm(), float(np.linalg.norm(Y.T @ Y))
         if not norm > 0:
             raise Undefined("alignment does not exist: the Gram matrix is zero.")
+        if not target > 0:
+            raise ValueError("alignment needs targets that are not all zero.")
         value = float(np.vdot(Y, gram.matmul(Y))) / (norm * target)
 
         def derive():

@@ -186,16 +186,16 @@ def _laplace(solution, D, in_alpha, in_C):
     peak = -solution.F + kappa.sum()
     G = add_symmetric(solution.gram.diagonal(np.zeros(n)), beta[:, None] / 2, beta[:, None])
     slope = C @ dkappa - solution.losses
+    if solution.bias and not np.any(D):
+        raise Undefined(
+            "no support vector is on the margin, inside its bounds: with a free bias the Laplace evidence is not defined."
+        )
     if F.size:
         factor = solution.gram.subset(F).factor(D, solution.bias)
         spread = factor.logdet() - (np.log(2 * np.pi) if solution.bias else 0.0)
         V = factor.covariance_diag()
         G = G + embed(factor.resolvent(), F, n) * (-0.5)
         G, slope = implicit(solution, G, slope - V @ in_C / 2, -V * in_alpha / 2)
-    elif solution.bias:
-        raise Undefined(
-            "no support vector is on the margin: with a free bias the Laplace evidence is not defined."
-        )
     else:
         spread = 0.0
     E = (peak - spread / 2) / n

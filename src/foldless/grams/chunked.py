@@ -42,6 +42,7 @@ class ChunkedGram:
     X: Any
     chunk: int | None = None
     dense: ClassVar[bool] = False  # adjoints are operators
+    semidefinite: ClassVar[bool] = False
 
     @cached_property
     def memo(self):

@@ -48,9 +48,12 @@ class DenseGram:
     Parameters
     ----------
     K : array of shape (n, n)
+    semidefinite : bool
+        Whether that is known, from the kernel, and need not be checked.
     """
 
     K: Matrix
+    semidefinite: bool = False
     dense: ClassVar[bool] = True  # adjoints are arrays
 
     @cached_property
@@ -186,7 +189,10 @@ class DenseGram:
             below = 2 * np.trace(M) + 1  # u takes the lowest place
             M -= np.multiply.outer(u, Mu) + np.multiply.outer(Mu + (below - u @ Mu) * u, u)
         nu, V = np.linalg.eigh(M)
-        if nu[int(bias)] < -INDEFINITE * max(abs(nu[-1]), np.finfo(float).tiny):
+        rounding = (
+            self.n * np.finfo(float).eps * np.max(np.diag(self.K) * s**2)
+        )  # all there is of a constant, centred
+        if nu[int(bias)] < -max(INDEFINITE * abs(nu[-1]), rounding, np.finfo(float).tiny):
             raise NotPositiveDefinite(
                 "the Gram matrix", nu[int(bias)], "Use a positive semi-definite kernel."
             )

@@ -49,6 +49,7 @@ class FeatureGram:
     """``K = F F'``: what needs no more of F than its :class:`foldless.features.Features`, wherever they are."""
 
     dense: ClassVar[bool] = False  # adjoints are operators
+    semidefinite: ClassVar[bool] = True
 
     def features(self, bias=False):
         """Return the rows of F, with a bias those of [F less its mean, 1]."""
@@ -201,6 +202,11 @@ class LowRankFactor:
     bias: bool
     _memo: list = field(default_factory=list, repr=False)
 
+    @cached_property
+    def X(self):
+        """The rows of ``X'`` of eq. (1)."""
+        return self.F.whitened(self.L)
+
     def _times(self, v, M):
         return v * M if M.ndim == 1 else v[:, None] * M
 
@@ -219,8 +225,7 @@ class LowRankFactor:
 
     @cached_property
     def _covariance_diag(self):
-        L = self.L
-        return self.F.each(lambda F: _row_products(*2 * [_whiten(L, F)]))
+        return self.X.each(lambda X: _row_products(X, X))
 
     def covariance_diag(self):
         """Return the diagonal of ``V``."""
@@ -236,14 +241,12 @@ class LowRankFactor:
 
     def root(self):
         """Return a root of ``V``: an array (n, r) with ``root @ root.T = V``."""
-        L = self.L
-        return self.F.each(lambda F: _whiten(L, F))
+        return self.X.whole()
 
     def _middle(self, e):
         """``M`` of eq. (2), remembered for the last ``e``."""
         if not self._memo or self._memo[0] is not e:
-            L = self.L
-            self._memo[:] = [e, self.F.total(lambda F, e: weighted_square(_whiten(L, F), e), e)]
+            self._memo[:] = [e, self.X.total(weighted_square, e)]
         return self._memo[1]
 
     @cached_property
@@ -255,13 +258,8 @@ class LowRankFactor:
 
     def sandwich(self, e):
         """Return the diagonal of ``V diag(e) V``."""
-        L, M = self.L, self._middle(e)
-
-        def form(F):
-            X = _whiten(L, F)
-            return _row_products(X, X @ M)
-
-        return self.F.each(form)
+        M = self._middle(e)
+        return self.X.each(lambda X: _row_products(X, X @ M))
 
     def spread(self, e):
         """Return ``<diag(e), V - V W V>``; eq. (2)."""
@@ -282,22 +280,17 @@ class LowRankFactor:
 
     def covariance_block(self, rows):
         """Return ``V[rows][:, rows]``."""
-        X = _whiten(self.L, self.F.take(rows))
+        X = self.X.take(rows)
         return X @ X.T
 
     def inverse_block(self, rows):
         """Return ``(I - S V S)[rows][:, rows]``."""
-        X = _whiten(self.L, self.F.take(rows)) * np.sqrt(self.w[rows])[:, None]
+        X = self.X.take(rows) * np.sqrt(self.w[rows])[:, None]
         return np.eye(len(X)) - X @ X.T
 
 
 def _row_products(A, B):
     return np.einsum("ij,ij->i", A, B)
-
-
-def _whiten(L, F):
-    """Rows of ``X'`` for rows of F."""
-    return solve_lower(L, F.T).T
 
 
 @dataclass(frozen=True, eq=False)
@@ -315,16 +308,15 @@ class Congruence:
 
     def on(self, F):
         """Return the products with the features the factor was made from; eq. (2). A bias does not see their means."""
-        f, N, L = self.factor, self.factor._N[:, : F.width], self.factor.L
+        f, N = self.factor, self.factor._N[:, : F.width]
         MN = f._middle(self.e) @ N
 
-        def compute(F, e, w):
-            X = _whiten(L, F)
+        def compute(X, e, w):
             GF = e[:, None] * (X @ N)
             GF -= w[:, None] * (X @ MN)
             return GF
 
-        return Thin([Part(compute, (self.e, f.w), f.F)], N.T @ MN)
+        return Thin([Part(compute, (self.e, f.w), f.X)], N.T @ MN)
 
 
 @dataclass(frozen=True, eq=False)
@@ -339,6 +331,6 @@ class Resolvent:
 
     def on(self, F):
         """Return the products with the features the factor was made from."""
-        f, N, L = self.factor, self.factor._N[:, : F.width], self.factor.L
-        part = Part(lambda F, w: w[:, None] * (_whiten(L, F) @ N), (f.w,), f.F)
+        f, N = self.factor, self.factor._N[:, : F.width]
+        part = Part(lambda X, w: w[:, None] * (X @ N), (f.w,), f.X)
         return Thin([part], np.eye(F.width) - N.T @ N)

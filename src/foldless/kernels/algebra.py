@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
-from foldless.verbs import gram_of, pullback_of
+from foldless.verbs import gram_of, pullback_of, semidefinite
 
 NOTHING = np.zeros(0)
 
@@ -83,3 +83,21 @@ def _(kernel: Exponentiation, pairs):
 def _(kernel: Exponentiation, pairs, adjoint):
     K = gram_of(kernel.kernel, pairs)
     return pullback_of(kernel.kernel, pairs, adjoint * kernel.exponent * K ** (kernel.exponent - 1))
+
+
+@semidefinite.register(ConstantKernel)
+@semidefinite.register(DotProduct)
+@semidefinite.register(WhiteKernel)
+def _(kernel):
+    return True
+
+
+@semidefinite.register(Sum)
+@semidefinite.register(Product)
+def _(kernel):
+    return semidefinite(kernel.k1) and semidefinite(kernel.k2)
+
+
+@semidefinite.register
+def _(kernel: Exponentiation):
+    return float(kernel.exponent).is_integer() and kernel.exponent >= 0 and semidefinite(kernel.kernel)

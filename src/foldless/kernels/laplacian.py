@@ -20,7 +20,7 @@ from sklearn.gaussian_process.kernels import (
     StationaryKernelMixin,
 )
 
-from foldless.verbs import Pairs, gram_of, pullback_of
+from foldless.verbs import Pairs, gram_of, pullback_of, semidefinite
 
 
 class Laplacian(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
@@ -118,3 +118,8 @@ def _(kernel: Laplacian, pairs, adjoint):
         return np.zeros(0)
     B = adjoint * gram_of(kernel, pairs)
     return np.array([np.vdot(B, D) for D in _scaled(kernel, pairs)])  # eq. (2)
+
+
+@semidefinite.register
+def _(kernel: Laplacian):
+    return True

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 from foldless.linalg import strips
-from foldless.verbs import gram_of, pullback_of
+from foldless.verbs import gram_of, pullback_of, semidefinite
 
 VANISHED = (
     -600.0
@@ -160,3 +160,10 @@ def _(kernel: RationalQuadratic, pairs, adjoint):
     if not kernel.hyperparameter_length_scale.fixed:
         gradient.append(np.vdot(adjoint, D * u ** (-alpha - 1)))
     return np.array(gradient)
+
+
+@semidefinite.register(RBF)
+@semidefinite.register(Matern)
+@semidefinite.register(RationalQuadratic)
+def _(kernel):
+    return True

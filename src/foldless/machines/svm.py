@@ -164,7 +164,8 @@ def _refuse_indefinite(gram):
         raise NotPositiveDefinite(
             "the Gram matrix", float(np.min(gram.diag())), "Its diagonal must be positive."
         )
-    gram.factor(np.full(gram.n, 1 / level))  # raises
+    if not gram.semidefinite:
+        gram.factor(np.full(gram.n, 1 / level))  # raises
 
 
 @dataclass(frozen=True, eq=False)

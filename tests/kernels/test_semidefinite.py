@@ -1,0 +1,66 @@
+"""Kernels that are said to be positive semi-definite are, and the others are checked where it matters."""
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    DotProduct,
+    ExpSineSquared,
+    Matern,
+    RationalQuadratic,
+    WhiteKernel,
+)
+
+from foldless.errors import NotPositiveDefinite
+from foldless.grams import DenseGram, LowRankGram
+from foldless.kernels import Laplacian, Sigmoid
+from foldless.machines import HingeSVM
+from foldless.representation import Dense
+from foldless.verbs import gram, semidefinite
+
+X = np.random.default_rng(0).normal(size=(60, 3))
+SURE = [
+    RBF(0.5),
+    RBF([0.3, 2.0, 5.0]),
+    Matern(1.0, nu=0.5),
+    Matern(2.0, nu=2.2),
+    RationalQuadratic(1.0, 0.3),
+    Laplacian(1.0),
+    DotProduct(0.5),
+    DotProduct(1.0) ** 3,
+    2.0 * RBF(1.0) * Matern(0.7) + WhiteKernel(0.1) + ConstantKernel(0.5),
+]
+
+
+@pytest.mark.parametrize("kernel", SURE, ids=str)
+def test_what_is_said_to_be_semidefinite_is(kernel):
+    K = gram(kernel, X)
+    assert semidefinite(kernel)
+    assert np.linalg.eigvalsh(K)[0] > -1e-13 * np.trace(K)
+    assert Dense(X).gram(kernel).semidefinite
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Sigmoid(1.0, -1.0),
+        RBF(1.0) * Sigmoid(1.0, -1.0),
+        RBF(1.0) ** 0.5,
+        ExpSineSquared(),
+        DotProduct(1.0) + Sigmoid(),
+    ],
+    ids=str,
+)
+def test_nothing_is_said_about_the_others(kernel):
+    assert not semidefinite(kernel)
+    assert not Dense(X).gram(kernel).semidefinite
+
+
+def test_an_indefinite_gram_is_refused_unless_somebody_vouches_for_it():
+    K = np.diag(np.r_[np.ones(9), -1e-3])
+    y = np.tile([1.0, -1.0], 5)[:, None]
+    with pytest.raises(NotPositiveDefinite):
+        HingeSVM().solve(DenseGram(K), y)
+    assert LowRankGram(X).semidefinite
+    assert not DenseGram(K).semidefinite
