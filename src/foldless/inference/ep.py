@@ -11,7 +11,8 @@ derivatives of :math:`\ln Z` in m,
 
 .. math:: \tau_i = \frac{-d_2}{1 + v d_2}, \qquad \nu_i = \frac{d_1 - m\,d_2}{1 + v d_2}.  \tag{2}
 
-All sites move at once, damped. At the fixed point
+All sites move at once, damped (k equal rows answer each other, and settle only with a damping of about 1 / k) and mixed
+(:mod:`foldless.fixed_point`). At the fixed point
 
 .. math:: \ln Z_{EP} = \sum_i c_i - \tfrac12 \ln\det(I + S K S) + \tfrac12 \nu'\mu, \qquad
           c_i = \ln Z_i + \tfrac12 \ln(1 + \tau v) - \frac{2 m\nu + \nu^2 v - m^2\tau}{2(1 + \tau v)},  \tag{3}
@@ -35,11 +36,10 @@ from scipy.special import erfcx, expit, log_ndtr
 
 from foldless.contracts import Gram, Vector
 from foldless.errors import Undefined
+from foldless.fixed_point import FixedPoint
 from foldless.linalg import add_symmetric
 
 TOLERANCE = 1e-10  # on the change of the sites, relative to the largest
-DAMPING = 0.8  # the part of a change that is made at once, at most
-GENTLE = 0.005  # and at least: k equal rows answer each other, and settle only with about 1 / k
 ROUNDS = 1000
 
 
@@ -228,9 +228,10 @@ def expectation_propagation(gram, y, site, start=None, tolerance=TOLERANCE):
     Undefined
         If the sites do not settle.
     """
-    tau, nu = start if start is not None else (np.zeros(gram.n), np.zeros(gram.n))
-    damping, last = DAMPING, np.inf
+    n = gram.n
+    sites = FixedPoint(np.zeros(2 * n) if start is None else np.concatenate(start))
     for rounds in range(1, ROUNDS + 1):
+        tau, nu = sites.x[:n], sites.x[n:]
         factor = gram.factor(tau)
         V, keep, mu = factor.covariance_diag(), factor.inverse_diag(), factor.covariance(nu)
         v, m = V / keep, (mu - V * nu) / keep  # eq. (1)
@@ -240,14 +241,19 @@ def expectation_propagation(gram, y, site, start=None, tolerance=TOLERANCE):
         change = max(_relative(new_tau, tau), _relative(new_nu, nu))
         if not np.isfinite(change):
             raise Undefined("expectation propagation left the finite numbers.")
-        if change <= tolerance:
+        if sites.settled(change, tolerance):
             return EPPosterior(gram, y, site, tau, nu, mu, factor, m, v, tilted, rounds)
-        damping = min(DAMPING, 1.2 * damping) if change < last else max(GENTLE, damping / 2)
-        last = change
-        tau, nu = tau + damping * (new_tau - tau), nu + damping * (new_nu - nu)
+        units = np.repeat([_largest(new_tau), _largest(new_nu)], n)
+        sites.advance(
+            np.r_[new_tau - tau, new_nu - nu], change, units, lambda x: np.isfinite(x) & (x[:n] >= 0).all()
+        )
     raise Undefined(f"expectation propagation did not settle in {ROUNDS} rounds (last change {change:.1e}).")
 
 
 def _relative(new, old):
     with np.errstate(over="ignore"):  # sites that vanish: infinite is the answer
-        return np.max(np.abs(new - old)) / max(np.max(np.abs(new)), np.finfo(float).tiny)
+        return np.max(np.abs(new - old)) / _largest(new)
+
+
+def _largest(x):
+    return max(np.max(np.abs(x)), np.finfo(float).tiny)
