@@ -8,7 +8,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "foldless"
 
-BELOW_GRAMS = {"contracts", "errors", "linalg", "verbs", "kernels"}
+BELOW_GRAMS = {"contracts", "errors", "linalg", "features", "verbs", "kernels"}
 BELOW_MACHINES = BELOW_GRAMS | {
     "columns",
     "labels",
@@ -33,6 +33,8 @@ BELOW_SELECTION = (
         "criteria",
         "named",
         "representation",
+        "extras",
+        "cluster",
         "stages",
         "plan",
         "walk",
@@ -50,6 +52,7 @@ MAY_IMPORT = {
     "errors": set(),
     "columns": set(),
     "linalg": {"errors"},
+    "features": {"contracts", "linalg"},
     "labels": {"errors"},
     "verbs": {"contracts", "errors", "linalg"},
     "jobs": set(),
@@ -65,7 +68,7 @@ MAY_IMPORT = {
     "basis": BELOW_GRAMS | {"grams"},
     "smoother": {"contracts", "linalg", "basis"},
     "posterior": {"errors", "basis", "smoother"},
-    "linear": {"contracts", "errors", "linalg", "basis"},
+    "linear": {"contracts", "errors", "linalg", "features", "basis"},
     "folds": set(),
     "kernels": BELOW_GRAMS - {"kernels"},
     "named": BELOW_GRAMS,
@@ -82,7 +85,8 @@ MAY_IMPORT = {
     "searches": {"contracts", "errors", "walk"} | WALKING,
     "sharing": set(),
     "objective": {"contracts", "errors", "sharing"},
-    "stages": BELOW_GRAMS | {"grams", "representation"},
+    "cluster": BELOW_GRAMS | {"extras", "grams", "representation"},
+    "stages": BELOW_GRAMS | {"grams", "representation", "cluster"},
     "plan": BELOW_SELECTION - {"plan"},
     "selection": BELOW_SELECTION,
     "choose": BELOW_SELECTION | {"selection"},

@@ -60,7 +60,7 @@ def test_a_name_and_its_object_choose_the_same(ripley):
         ({"kernel": "rbff"}, r"kernel must be one of .*rbf.*; got 'rbff'"),
         ({"criterion": "l00"}, r"criterion must be one of .*loo.*; got 'l00'"),
         ({"search": "newton"}, r"search must be one of grid, .*lbfgs.*; got 'newton'"),
-        ({"gram": "sparse"}, r"gram must be one of auto, dense, lowrank, nystrom; got 'sparse'"),
+        ({"gram": "sparse"}, r"gram must be one of auto, dask, dense, lowrank, nystrom; got 'sparse'"),
     ],
 )
 def test_an_unknown_name_is_an_error_that_lists_the_known(ripley, option, words):

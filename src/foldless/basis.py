@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from foldless.contracts import Matrix, Vector
+from foldless.features import Features
 from foldless.grams import LowRankGram
 from foldless.linalg import thin_root
 
@@ -56,17 +57,16 @@ class Basis:
         """Dimension of what neither ``free`` nor ``Q`` spans."""
         return 0 if self.complete else self.n - self.free.shape[1] - len(self.s)
 
-    @cached_property
-    def Q2(self):
-        """Squares of ``Q``."""
-        return self.Q**2
+    def squares(self, f):
+        """Return the squares of ``Q`` times ``f``, (r,) or (r, L): diagonals of functions of S."""
+        return Features(self.Q).each(lambda Q: Q**2 @ f)
 
     @cached_property
     def null_diag(self):
         """Diagonal of ``N``."""
         if self.complete:
             return np.zeros(self.n)
-        return np.maximum(1 - (self.free**2).sum(1) - self.Q2.sum(1), 0)
+        return np.maximum(1 - (self.free**2).sum(1) - self.squares(np.ones(len(self.s))), 0)
 
     def outside(self, M):
         """Return ``N M``."""

@@ -1,11 +1,13 @@
 """Small pieces of linear algebra that several files need."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
-from scipy.linalg import blas, lapack, qr
+from scipy.linalg import blas, lapack
 from scipy.sparse.linalg import LinearOperator
 
 from foldless.errors import NotPositiveDefinite
@@ -14,6 +16,10 @@ ROUNDING = (
     50 * np.finfo(float).eps
 )  # of the largest diagonal entry: what the entries of a matrix are known to
 STRIP = 64  # rows
+LONG, ENTRIES = (
+    512,
+    2**17,
+)  # of a strip for level-3 products: its fewest rows, and its entries if they may be more
 HIDDEN = 1e-10  # of the norm: what a positive semi-definite remainder with such a diagonal cannot reach
 
 
@@ -50,6 +56,13 @@ def strips(n):
         yield slice(i, min(i + STRIP, n))
 
 
+def long_strips(n, width):
+    """Yield the rows 0..n in slices long enough for products of ``width`` columns to run at full speed."""
+    step = max(LONG, ENTRIES // max(width, 1))
+    for i in range(0, max(n, 1), step):
+        yield slice(i, min(i + step, n))
+
+
 def add_thin(G, P, Q):
     """Add ``P Q' + Q P'`` to the array ``G`` in place, for thin P and Q; no other n x n array is made."""
     for rows in strips(len(G)):
@@ -61,6 +74,17 @@ def add_thin(G, P, Q):
 def self_product(B):
     """Return ``B B'`` by half the multiplications."""
     return mirror(blas.dsyrk(1.0, B.T, trans=1, lower=1))
+
+
+def weighted_square(B, e):
+    """Return ``B' diag(e) B`` by half the multiplications: what has a positive weight, less what has a negative one."""
+    total = np.zeros((B.shape[1], B.shape[1]), order="F")
+    for sign in (1.0, -1.0):
+        rows = np.flatnonzero(sign * e > 0)
+        part = B if len(rows) == len(B) else B[rows]
+        part = part * np.sqrt(np.abs(e[rows]))[:, None]
+        total = blas.dsyrk(sign, part.T, beta=1.0, c=total, lower=1, overwrite_c=1)
+    return mirror(total)
 
 
 def check_symmetric(K, tolerance=1e-8):
@@ -167,14 +191,43 @@ def _spread(n, m):
 
 
 def square_eigenpairs(F):
-    r"""Return ``Q`` (n, r) with orthonormal columns and ``mu`` decreasing, :math:`F F' = Q \operatorname{diag}(\mu) Q'`.
+    r"""Return ``Q`` (n, r) with orthonormal columns and ``mu`` decreasing, :math:`F F' = Q \operatorname{diag}(\mu) Q'`."""
+    return strip_eigenpairs(lambda rows: F[rows], *F.shape)
+
+
+def strip_eigenpairs(take, n, width, lead=0):
+    r"""The same for an F whose rows are shown by ``take``, on the complement of its first ``lead`` columns.
 
     Through :math:`F = Q_1 T` and the eigenvectors of :math:`T T'`: about a third of the price of a singular value
-    decomposition. Q is orthonormal whatever the rank; nothing is divided by a small number.
+    decomposition. Q is orthonormal whatever the rank; nothing is divided by a small number. The strips are factored
+    first, then their triangles on top of each other, so that no other array is as large as Q.
+
+    Parameters
+    ----------
+    take : callable
+        From a slice to these rows of F.
+    n, width : int
+        The shape of F.
+    lead : int
     """
-    Q, T = qr(F, mode="economic", check_finite=False)
-    mu, V = np.linalg.eigh(T @ T.T)
-    return Q @ np.ascontiguousarray(V[:, ::-1]), np.maximum(mu[::-1], 0)
+    parts, tops = _tall_strips(n, width), []
+    Q = np.empty((n, min(n, width)))
+    for rows in parts:
+        Q[rows], T = np.linalg.qr(take(rows))
+        tops.append(T)
+    turn, T = np.linalg.qr(np.vstack(tops))
+    mu, V = np.linalg.eigh(T[lead:, lead:] @ T[lead:, lead:].T)
+    turns = np.split(turn[:, lead:] @ V[:, ::-1], len(parts))
+    for rows, turn in zip(parts, turns, strict=True):
+        Q[rows, : len(mu)] = Q[rows] @ turn
+    return Q[:, : len(mu)], np.maximum(mu[::-1], 0)
+
+
+def _tall_strips(n, width):
+    """Slices of at least twice as many rows as columns, if there are so many."""
+    step = max(LONG, ENTRIES // max(width, 1), 2 * width)
+    edges = np.linspace(0, n, max(1, n // step) + 1).astype(int)
+    return [slice(a, b) for a, b in pairwise(edges)]
 
 
 def centre(K):
@@ -189,8 +242,8 @@ def centre(K):
 class Operator(LinearOperator):
     """A symmetric matrix known by its products: a weighted sum of terms.
 
-    A term has ``apply(M)``, its product with a block, and ``on(F)``, the pair ``(G F, F' G F)``: what the way back
-    through a low-rank Gram needs, often cheaper than by ``apply``.
+    A term has ``apply(M)``, its product with a block, and ``on(F)``, its products with features, :class:`Thin`: what the
+    way back through a low-rank Gram needs, often cheaper than by ``apply``, and a strip of rows at a time.
     """
 
     def __init__(self, n, terms):
@@ -218,9 +271,37 @@ class Operator(LinearOperator):
     __rmul__ = __mul__
 
     def on(self, F):
-        """Return ``(G F, F' G F)``."""
-        pairs = [(scale, *term.on(F)) for scale, term in self.terms]
-        return sum(s * GF for s, GF, _ in pairs), sum(s * FGF for s, _, FGF in pairs)
+        """Return the products with F."""
+        found = [(scale, term.on(F)) for scale, term in self.terms]
+        parts = [replace(part, scale=scale * part.scale) for scale, thin in found for part in thin.parts]
+        return Thin(parts, sum(scale * thin.square for scale, thin in found))
+
+
+@dataclass(frozen=True, eq=False)
+class Thin:
+    """Products of a symmetric matrix G with features F (n, r), see :class:`foldless.features.Features`."""
+
+    parts: list  # of which the rows of ``G F`` are the sum, made when they are asked for
+    square: np.ndarray  # ``F' G F``
+
+    def strip(self, rows):
+        """Return some rows (a slice) of ``G F``."""
+        return sum(part.strip(rows) for part in self.parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Rows that are ``compute(F, *vectors)`` of the rows of features (or None) and of vectors: of them alone."""
+
+    compute: Callable[..., np.ndarray]
+    vectors: tuple
+    features: Any = None
+    scale: float = 1.0
+
+    def strip(self, rows):
+        """Return some rows."""
+        F = None if self.features is None else self.features.take(rows)
+        return self.scale * self.compute(F, *(v[rows] for v in self.vectors))
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,17 +316,17 @@ class Pairing:
         return (self.P @ (self.Q.T @ M) + self.Q @ (self.P.T @ M)) / 2
 
     def on(self, F):
-        """Return ``(G F, F' G F)``."""
-        GF = self.apply(F)
-        return GF, F.T @ GF
+        """Return the products with F."""
+        PF, QF = F.down(self.P).T, F.down(self.Q).T
+        part = Part(lambda F, P, Q: (P @ QF + Q @ PF) / 2, (self.P, self.Q))
+        return Thin([part], symmetric(PF.T @ QF))
 
 
 def on_features(G, F):
-    """Return ``(G F, F' G F)`` for an array or an operator."""
+    """Return the products :class:`Thin` of an array or an operator with features."""
     if isinstance(G, Operator):
         return G.on(F)
-    GF = G @ F
-    return GF, F.T @ GF
+    return Products(lambda M: G @ M).on(F)
 
 
 def add_symmetric(G, P, Q):
@@ -262,9 +343,10 @@ class Products:
     apply: Callable[[np.ndarray], np.ndarray]
 
     def on(self, F):
-        """Return ``(G F, F' G F)``."""
+        """Return the products with F."""
+        F = F.whole()
         GF = self.apply(F)
-        return GF, F.T @ GF
+        return Thin([Part(lambda F, GF: GF, (GF,))], F.T @ GF)
 
 
 def symmetric_operator(n, apply):
@@ -323,9 +405,36 @@ def embed(G, rows, n):
         full[np.ix_(rows, rows)] = G
         return full
 
-    def apply(M):
+    return Operator(n, [(1.0, Embedded(G, rows))])
+
+
+@dataclass(frozen=True, eq=False)
+class Embedded:
+    """The term that is the operator ``G`` on increasing ``rows``, and zero elsewhere."""
+
+    G: Operator
+    rows: np.ndarray
+
+    def apply(self, M):
+        """Return the product with a block."""
         out = np.zeros(M.shape)
-        out[rows] = G @ M[rows]
+        out[self.rows] = self.G @ M[self.rows]
         return out
 
-    return symmetric_operator(n, apply)
+    def on(self, F):
+        """Return the products with F."""
+        thin = self.G.on(F.pick(self.rows))
+        return Thin([_EmbeddedPart(thin, self.rows)], thin.square)
+
+
+@dataclass(frozen=True, eq=False)
+class _EmbeddedPart:
+    thin: Thin
+    rows: np.ndarray
+    scale: float = 1.0
+
+    def strip(self, rows):
+        inside = slice(*np.searchsorted(self.rows, [rows.start, rows.stop]))
+        out = np.zeros((rows.stop - rows.start, len(self.thin.square)))
+        out[self.rows[inside] - rows.start] = self.scale * self.thin.strip(inside)
+        return out

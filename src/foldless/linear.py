@@ -24,7 +24,8 @@ import numpy as np
 from foldless.basis import EPS, Targets, kernel_basis, scale
 from foldless.contracts import Gram, Matrix, Vector
 from foldless.errors import Undefined
-from foldless.linalg import add_thin, self_product, symmetric_operator
+from foldless.features import Features
+from foldless.linalg import Operator, Part, Thin, add_thin, self_product, symmetric_operator, weighted_square
 
 SYMMETRIC = 1e-8  # of the largest entry: what K and its transpose may differ by
 
@@ -225,8 +226,9 @@ class LinearSolution:
         """Return dvalue/dK for a sensitivity, eq. (1): an array on a dense Gram, else an operator."""
         if self.gram.dense:
             return self._moving(M) if self.machine.moving else self._fixed(M)
-        apply = self._moving_apply(M) if self.machine.moving else self._fixed_apply(M)
-        return symmetric_operator(self.n, apply)
+        if self.machine.moving:
+            return Operator(self.n, [(1.0, _Moving(self, M))])
+        return symmetric_operator(self.n, self._fixed_apply(M))
 
     def metric(self):
         """Return the basis of K itself, whitened and beside the intercept."""
@@ -273,15 +275,6 @@ class LinearSolution:
     def _whiten(self, V):
         return V if self._root is None else scale(self._root, V)
 
-    def _moving_apply(self, M):
-        s = self.smoother
-
-        def apply(V):
-            RV = s.apply(self._whiten(V))
-            return self._whiten(s.apply(self._times(M, RV)) + M.inverse * RV) / s.lam
-
-        return apply
-
     def _fixed_apply(self, M):
         s, b = self.smoother, self.smoother.basis
 
@@ -293,6 +286,47 @@ class LinearSolution:
             return left + self._whiten(right)
 
         return apply
+
+
+@dataclass(frozen=True, eq=False)
+class _Moving:
+    r"""The adjoint (1) for the penalty K on a low-rank Gram K = F F'.
+
+    D F has no part outside Q and the free directions, so that :math:`R D F = Q U` with :math:`U = g \circ Q' D F`.
+    """
+
+    solution: LinearSolution
+    M: Sensitivity
+
+    def apply(self, V):
+        """Return the product with a block."""
+        s, whiten = self.solution.smoother, self.solution._whiten
+        RV = s.apply(whiten(V))
+        return whiten(s.apply(self.solution._times(self.M, RV)) + self.M.inverse * RV) / s.lam
+
+    def on(self, F):
+        """Return the products with F, a strip at a time."""
+        s, M, b = self.solution.smoother, self.M, self.solution.smoother.basis
+        Q, root = Features(b.Q), np.ones(b.n) if b.root is None else b.root
+        B = Q.total(lambda Q, d, F: Q.T @ (d[:, None] * F), root, F.whole())
+        U = scale(s.g, B)
+        e = M.identity + (np.zeros(b.n) if M.diag is None else M.diag)
+        P, P2 = (np.zeros((b.n, 0)) if T is None else T for T in (M.P, M.Q))
+        PU, P2U = Q.down(P).T @ U, Q.down(P2).T @ U
+        inner = Q.total(weighted_square, e) @ U + Q.down(P) @ P2U + Q.down(P2) @ PU  # Q' M Q U
+        outer = Q.down(scale(e, b.free)).T @ U + b.free.T @ P @ P2U + b.free.T @ P2 @ PU
+
+        kept, complete = scale(s.g, inner) + M.inverse * U, b.complete
+
+        def compute(Q, d, e, P, P2, free):
+            T = Q @ kept
+            if not complete:
+                T += scale(e, Q @ U) + P @ P2U + P2 @ PU
+                T -= free @ outer + Q @ inner
+            return scale(d, T)
+
+        part = Part(compute, (root / s.lam, e, P, P2, b.free), Q)
+        return Thin([part], (U.T @ inner + M.inverse * B.T @ U) / s.lam)
 
 
 def _congruence(R, d):

@@ -1,6 +1,6 @@
 """Where kernel, machine and criterion meet: theta in, value and gradient out."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -48,6 +48,12 @@ class Problem:
         """Return centres and deviations of the criterion's normal prior on ``theta``; see :meth:`Criterion.prior`."""
         return self.criterion.prior(self.kernel, self.machine if self.tune_machine else None)
 
+    def with_machine(self, machine):
+        """Return the problem for another machine; the latest Gram goes along."""
+        other = replace(self, machine=machine)
+        other._latest.update(self._latest)
+        return other
+
     def at(self, theta):
         """Return kernel and machine with the parameters ``theta``."""
         p = len(self.kernel.theta)
@@ -65,6 +71,8 @@ class Problem:
         key = kernel.theta.tobytes()
         latest = self._latest.get("gram")
         if latest is None or latest[0] != key:  # one tuple: descents run side by side
+            latest = None
+            self._latest.clear()  # the next is made when this one is gone: they are large
             found = shared((self.representation, kernel), lambda: self.representation.gram(kernel))
             latest = self._latest["gram"] = (key, found)
         return latest[1]

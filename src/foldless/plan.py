@@ -141,29 +141,38 @@ class Plan:
 
     def descend(self, kernel, number):
         """Search on each representation in turn until the approximation no longer matters, then fit."""
+        rng = np.random.default_rng(self.seed)
+        problem, outcome, fine, (gap, start) = self.search_stages(kernel, number, rng)
+        self.tell(outcome.stop, len(outcome.trace))
+        self.tell_edge(outcome, self.box(kernel, self.scale(kernel)))
+        if self.ends_finer(gap):
+            problem = replace(problem, representation=self.stages.last(rng))
+        chosen = self.finish(problem.with_machine(self.machine), outcome, start)
+        return replace(chosen, fine=fine)
+
+    def search_stages(self, kernel, number, rng):
+        """Return the last problem searched, the outcome, its steps there, and the gap and the warm start at the best."""
         deadline = self.deadline()
         scale, chapter = self.scale(kernel), self.chapter(kernel, number)
-        outcome, fine, starts, gap = None, (), self.starts(kernel, scale), np.inf
-        rng = np.random.default_rng(self.seed)
+        outcome, fine, starts, last = None, (), self.starts(kernel, scale), (np.inf, None)
         for stage, representation in enumerate(self.stages.of(kernel, rng)):
-            if gap <= ENOUGH and isinstance(representation, Dense):
+            if last[0] <= ENOUGH and isinstance(representation, Dense):
                 break
             representation = shared_representation(representation)
             problem = Problem(kernel, self.rough, self.criterion, representation, self.Y, self.tune_machine)
             after = self.walk_on(problem, scale, starts, outcome, deadline, f"{chapter}.{stage}")
             fine = after.trace or fine
             outcome = self.join(outcome, after)
-            solution = problem.solve(outcome.best.theta)[2]
-            gap = representation_gap(problem.at(outcome.best.theta)[0], self.X, solution)
-            if gap <= NEGLIGIBLE or outcome.stop in CUT_SHORT:
+            last = self.look_back(problem, outcome.best.theta)
+            if last[0] <= NEGLIGIBLE or outcome.stop in CUT_SHORT:
                 break
             starts = [step.theta for step in outcome.optima]
-        self.tell(outcome.stop, len(outcome.trace))
-        self.tell_edge(outcome, self.box(kernel, scale))
-        if self.ends_finer(gap):
-            problem = replace(problem, representation=self.stages.last(rng))
-        chosen = self.finish(replace(problem, machine=self.machine), outcome, solution.start)
-        return replace(chosen, fine=fine)
+        return problem, outcome, fine, last
+
+    def look_back(self, problem, theta):
+        """Return what the representation hides at ``theta``, and a warm start; the fit itself is let go."""
+        kernel, _, solution = problem.solve(theta)
+        return representation_gap(kernel, self.X, solution), solution.start
 
     def deadline(self):
         """When to end, by the clock of ``time.perf_counter``; ``None`` is never."""

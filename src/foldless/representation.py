@@ -10,8 +10,9 @@ import numpy as np
 from sklearn.cluster import kmeans_plusplus
 from sklearn.gaussian_process.kernels import Kernel, WhiteKernel
 
+from foldless.features import FEW
 from foldless.grams import ChunkedGram, DenseGram, LowRankGram
-from foldless.linalg import on_features, pivoted_cholesky, solve_lower
+from foldless.linalg import long_strips, on_features, pivoted_cholesky, solve_lower
 from foldless.verbs import Pairs, diagonal, gram, pullback, semidefinite
 
 POOL = 30  # rows looked at per landmark when landmarks are spread out
@@ -48,11 +49,56 @@ class Dense:
 
 
 @dataclass(frozen=True, eq=False)
+class Cross:
+    """Rows beside landmarks: kernel -> features, and back, a strip of rows at a time.
+
+    Parameters
+    ----------
+    pairs : Pairs
+        Of the rows with all landmarks.
+    """
+
+    pairs: Pairs
+
+    def _strips(self):
+        n, m = self.pairs.shape
+        return self._kept if n * m <= FEW else self._fresh()
+
+    def _fresh(self):
+        for rows in long_strips(*self.pairs.shape):
+            yield rows, self.pairs.strip(rows)
+
+    @cached_property
+    def _kept(self):
+        """The strips, which remember the latest kernel: the way back needs its values again."""
+        return list(self._fresh())
+
+    def features(self, kernel, root):
+        """Return :math:`F = K_{nm} L^{-T}` for the ``root`` (L, kept) of the landmarks' own matrix."""
+        L, kept = root
+        F = np.empty((self.pairs.shape[0], len(kept)))
+        for rows, pairs in self._strips():
+            F[rows] = solve_lower(L, gram(kernel, pairs)[:, kept].T).T
+        return F
+
+    def pullback(self, kernel, root, thin):
+        """Return the part of the gradient that comes through :math:`K_{nm}`, whose adjoint is :math:`2 G F L^{-1}`."""
+        L, kept = root
+        gradient = np.zeros(len(kernel.theta))
+        for rows, pairs in self._strips():
+            adjoint = np.zeros(pairs.shape)
+            adjoint[:, kept] = 2 * _unroot(L, thin.strip(rows))
+            gradient = gradient + pullback(kernel, pairs, adjoint)
+        return gradient
+
+
+@dataclass(frozen=True, eq=False)
 class Nystrom:
     r"""Landmarks: :math:`\tilde K = K_{nm} K_{mm}^{-1} K_{mn} = F F'`.
 
     Here :math:`F = K_{nm} L^{-T}` with :math:`L L' = K_{mm}`. The Cholesky factor is pivoted and drops landmarks that
-    are numerically redundant; there is no jitter.
+    are numerically redundant; there is no jitter. Of the arrays (n, m) only F is kept, and the distances where all
+    kernels share them: everything else is made a strip of rows at a time, there and back.
 
     Parameters
     ----------
@@ -66,7 +112,7 @@ class Nystrom:
 
     @cached_property
     def _cross(self):
-        return Pairs(self.X, self.X[self.landmarks])
+        return Cross(Pairs(self.X, self.X[self.landmarks]))
 
     @cached_property
     def _own(self):
@@ -74,9 +120,8 @@ class Nystrom:
 
     def gram(self, kernel):
         """Return the low-rank Gram of ``kernel``."""
-        L, kept = pivoted_cholesky(gram(kernel, self._own))
-        F = solve_lower(L, gram(kernel, self._cross)[:, kept].T).T
-        return LowRankGram(F, (L, kept))
+        root = pivoted_cholesky(gram(kernel, self._own))
+        return LowRankGram(self._cross.features(kernel, root), root)
 
     def pullback(self, kernel, K, adjoint):
         r"""Return the gradient in ``kernel.theta``.
@@ -84,18 +129,24 @@ class Nystrom:
         With :math:`T = K_{nm} K_{mm}^{-1} = F L^{-1}` the adjoint of :math:`K_{nm}` is :math:`2 G T`, that of
         :math:`K_{mm}` is :math:`-T' G T`.
         """
-        L, kept = K.root
-        GF, FGF = on_features(adjoint, K.F[:, : len(kept)])
-        m = len(self.landmarks)
-        cross, own = np.zeros((K.n, m)), np.zeros((m, m))
-        cross[:, kept] = 2 * solve_lower(L, GF.T, transposed=True).T
-        own[np.ix_(kept, kept)] = -solve_lower(L, solve_lower(L, FGF, transposed=True).T, transposed=True)
-        return pullback(kernel, self._cross, cross) + pullback(kernel, self._own, own)
+        (L, kept), m = K.root, len(self.landmarks)
+        thin = on_features(adjoint, K.features())
+        own = np.zeros((m, m))
+        own[np.ix_(kept, kept)] = -_unroot(L, _unroot(L, thin.square).T)
+        return self._across(kernel, K.root, thin) + pullback(kernel, self._own, own)
+
+    def _across(self, kernel, root, thin):
+        return self._cross.pullback(kernel, root, thin)
 
     def expansion(self, K, alpha):
         """Return landmarks and coefficients ``beta`` with ``f(x) = k(x, landmarks) @ beta``."""
         L, kept = K.root
-        return self.X[self.landmarks[kept]], solve_lower(L, K.F[:, : len(kept)].T @ alpha, transposed=True)
+        return self.X[self.landmarks[kept]], solve_lower(L, K.features().down(alpha), transposed=True)
+
+
+def _unroot(L, M):
+    """Return ``M L^{-1}``."""
+    return solve_lower(L, M.T, transposed=True).T
 
 
 def leading_nystrom(kernel, X, landmarks, components=None):

@@ -61,7 +61,7 @@ def select(
         Whether the regularisation is tuned along.
     regularisation : pair of float, optional
         Lowest and highest value of it (of C, or alpha); by default a wide range in units of the kernel's diagonal.
-    gram : {"auto", "dense", "lowrank", "nystrom"}
+    gram : {"auto", "dense", "lowrank", "nystrom", "dask"}
     n_components : int, optional
         Landmarks of a low-rank Gram.
     finer : bool

@@ -84,11 +84,11 @@ class SpectralSmoother:
 
     def diag(self):
         """Return the diagonal of R."""
-        return self.basis.null_diag + self.basis.Q2 @ self.g
+        return self.basis.null_diag + self.basis.squares(self.g)
 
     def diag_slope(self):
         """Return d diag(R) / d ln lam."""
-        return self.basis.Q2 @ (self.g * self.h)
+        return self.basis.squares(self.g * self.h)
 
     def apply(self, M):
         """Return R M."""
@@ -175,7 +175,7 @@ def along_path(basis, t, lams):
     """Return a smoother for each ridge parameter: one product with the squares of Q, and one with Q, serve them all."""
     column = np.asarray(lams, dtype=float)[:, None]
     G = column / (basis.s + column)  # (L, r)
-    kept = G @ basis.Q2.T + basis.null_diag
+    kept = basis.squares(G.T).T + basis.null_diag
     rho = np.einsum("lr,rk->lkr", G, t.c) @ basis.Q.T
     rho = rho.transpose(0, 2, 1) if t.rest is None else rho.transpose(0, 2, 1) + t.rest
     return [SmootherOnPath(basis, lam, d, r) for lam, d, r in zip(lams, kept, rho, strict=True)]

@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from foldless.cluster import DaskNystrom
 from foldless.errors import LandmarkWarning, UnknownName
 from foldless.representation import Dense, Nystrom, has_noise, spread_landmarks, uniform_landmarks
 from foldless.verbs import diagonal
 
-GRAMS = ("auto", "dense", "lowrank", "nystrom")
+GRAMS = ("auto", "dense", "lowrank", "nystrom", "dask")
 SMALL = 250  # rows up to which the whole matrix is the cheapest Gram
 LARGE = (
     2000  # rows (times functions that are fitted together) up to which a search can afford the whole matrix
@@ -37,7 +38,7 @@ class Stages:
     Parameters
     ----------
     X : array or sparse matrix of shape (n, d)
-    gram : {"auto", "dense", "lowrank", "nystrom"}
+    gram : {"auto", "dense", "lowrank", "nystrom", "dask"}
     n_components : int, optional
         Landmarks, where the user fixed their number.
     functions : int
@@ -72,8 +73,9 @@ class Stages:
         if has_noise(kernel):
             raise ValueError(f"gram={self.gram!r} cannot hold the WhiteKernel of {kernel}; use gram='dense'.")
         draw = uniform_landmarks if self.gram == "nystrom" else spread_landmarks
+        kind = DaskNystrom if self.gram == "dask" else Nystrom
         for m in self.counts:
-            yield Nystrom(self.X, draw(self.X, m, rng))
+            yield kind(self.X, draw(self.X, m, rng))
         if self.free and self._fits(LARGE):
             yield Dense(self.X)
 
@@ -122,7 +124,7 @@ def is_precomputed(kernel):
 
 def representation_gap(kernel, X, solution):
     """Eq. (1) over n; zero for a whole matrix."""
-    if not hasattr(solution.gram, "F"):
+    if solution.gram.dense:
         return 0.0
     lost = np.maximum(diagonal(kernel, X) - solution.gram.diag(), 0)
     return float(np.mean(solution.precision * lost))

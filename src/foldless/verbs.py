@@ -9,6 +9,7 @@ from functools import cached_property, singledispatch
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import Kernel
 
 from foldless.linalg import strips
@@ -85,6 +86,17 @@ class Pairs:
         """The same, computed now and the caller's own."""
         return _squared_distances(*self.scaled(length_scale), self.symmetric)
 
+    @cached_property
+    def absolute(self):
+        """Sums of absolute differences, (n, m)."""
+        D = cdist(_dense(self.X), _dense(self.Y), "cityblock")
+        D.flags.writeable = False
+        return D
+
+    def strip(self, rows):
+        """Return the pairs of some rows (a slice) with all of ``Y``; what is shared between calls is ours."""
+        return _Strip(self, rows)
+
     def latest(self, tag, key, compute):
         """Return ``compute()``, remembered until the same ``tag`` is asked for with another ``key``.
 
@@ -97,6 +109,30 @@ class Pairs:
             value.flags.writeable = False
             self._latest[tag] = (key, value)  # another thread may replace it: what is returned stays ours
         return value
+
+
+class _Strip(Pairs):
+    """Some rows of the pairs ``whole``."""
+
+    def __init__(self, whole, rows):
+        super().__init__(whole.X[rows], whole.Y)
+        self._whole, self._rows = whole, rows
+
+    @property
+    def inner(self):
+        return self._whole.inner[self._rows]
+
+    @property
+    def squared(self):
+        return self._whole.squared[self._rows]
+
+    @property
+    def absolute(self):
+        return self._whole.absolute[self._rows]
+
+    @property
+    def _centre(self):
+        return self._whole._centre
 
 
 def _squared_distances(X, Y, symmetric):

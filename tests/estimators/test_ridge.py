@@ -37,7 +37,7 @@ def not_copies(estimator):
     [
         KernelRidgeRegressor(),
         KernelRidgeRegressor(penalty="I", kernel=RBF(1.0, "fixed"), criterion="sic"),
-        KernelRidgeRegressor(criterion="evidence", gram="lowrank", n_components=10, max_evaluations=200),
+        KernelRidgeRegressor(criterion="evidence", gram="lowrank", n_components=8, max_evaluations=200),
         KernelSubsetRegressor(),
     ],
     expected_failed_checks=lambda estimator: (

@@ -100,7 +100,7 @@ class SmoothedSpan(Criterion):
         A, n = solution.free, solution.n
         alpha, C = solution.alpha[A], solution.C[A]
         w = alpha * C / (alpha + self.eta * C)
-        factor = solution.gram.subset(A).factor(w, solution.bias)
+        factor = solution.block.gram.factor(w, solution.bias)
         V, keep = factor.covariance_diag(), factor.inverse_diag()
         h = (alpha / C + self.eta * w * V) / keep  # eq. (1)
         sigma = expit(self.c1 * (h - 1) - self.c2)

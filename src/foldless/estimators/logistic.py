@@ -35,7 +35,7 @@ class KernelLogisticRegression(ClassifierMixin, ClassifierShell):
         Budget of evaluations.
     time_budget : float, default=None
         Budget in seconds.
-    gram : {"auto", "dense", "lowrank", "nystrom"}, default="auto"
+    gram : {"auto", "dense", "lowrank", "nystrom", "dask"}, default="auto"
         How the kernel matrix is held. ``"auto"`` searches on as many landmarks as matter.
     n_components : int, default=None
         Number of landmarks; ``None`` leaves it to the data.

@@ -2,7 +2,7 @@
 
 from foldless.grams.chunked import ChunkedGram
 from foldless.grams.dense import DenseGram
-from foldless.grams.lowrank import LowRankGram
+from foldless.grams.lowrank import FeatureGram, LowRankGram
 from foldless.grams.spectral import SpectralFactor
 
-__all__ = ["ChunkedGram", "DenseGram", "LowRankGram", "SpectralFactor"]
+__all__ = ["ChunkedGram", "DenseGram", "FeatureGram", "LowRankGram", "SpectralFactor"]

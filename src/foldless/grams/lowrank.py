@@ -4,7 +4,8 @@ With :math:`\tilde F = [F, 1]` and :math:`D = \operatorname{diag}(1, \dots, 1, 0
 
 .. math:: P = \tilde F' W \tilde F + D = L L', \qquad X = L^{-1} \tilde F', \qquad V = X' X,  \tag{1}
 
-a sum of squares: nothing cancels, nothing n x n is formed, and the cost is O(n r^2).
+a sum of squares: nothing cancels, nothing n x n is formed, and the cost is O(n r^2). X is made a strip of rows at a
+time wherever it is needed: beside F there is no array of its size.
 
 For diagonal E put :math:`M = X E X'` and :math:`N = L^{-1} D`. Since :math:`X W X' = I - N N'` and
 :math:`H \tilde F = X' N` with :math:`H = I - V W`,
@@ -21,25 +22,86 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import blas
 
 from foldless.contracts import Matrix, Vector
+from foldless.features import Features
 from foldless.linalg import (
     Complement,
     Eigenpairs,
     Operator,
+    Pairing,
+    Part,
+    Thin,
     cholesky,
     inverse_lower,
+    long_strips,
+    on_features,
     solve_lower,
     square_eigenpairs,
     symmetric_operator,
+    weighted_square,
 )
 
 STRIP = 1000  # rows of K formed at a time where every entry must be seen
 
 
+class FeatureGram:
+    """``K = F F'``: what needs no more of F than its :class:`foldless.features.Features`, wherever they are."""
+
+    dense: ClassVar[bool] = False  # adjoints are operators
+    semidefinite: ClassVar[bool] = True
+
+    def features(self, bias=False):
+        """Return the rows of F, with a bias those of [F less its mean, 1]."""
+        raise NotImplementedError
+
+    @property
+    def n(self):
+        """Number of rows."""
+        return self.features().n
+
+    @cached_property
+    def memo(self):
+        """What was computed from this Gram and may be asked for again, by key."""
+        return {}
+
+    @cached_property
+    def _mean(self):
+        return self.features().down(np.full(self.n, 1 / self.n))
+
+    def matmul(self, M):
+        """Return ``K @ M``."""
+        return self.features().up(self.features().down(M))
+
+    def diag(self):
+        """Return the diagonal."""
+        return self.features().each(lambda F: _row_products(F, F))
+
+    def factor(self, w, bias=False):
+        """Return the factor of ``I + S K S``, with or without a free bias; eq. (1)."""
+        F, w = self.features(bias), np.asarray(w, float)
+        P = F.square(w)
+        P.flat[:: len(P) + 1] += np.r_[np.ones(len(P) - 1), 0] if bias else 1
+        return LowRankFactor(F, w, cholesky(P, overwrite=True), bias)
+
+    def diagonal(self, d):
+        """Return ``diag(d)`` in the form of an adjoint: an operator."""
+        return symmetric_operator(self.n, lambda M: d * M if M.ndim == 1 else d[:, None] * M)
+
+    def inner(self, adjoint):
+        """Return ``<adjoint, K>``: the derivative in the logarithm of a common factor of ``K``."""
+        return float(np.trace(on_features(adjoint, self.features()).square))
+
+    def adjoint(self, P, Q, identity=0.0, itself=0.0):
+        """Return ``(P Q' + Q P') / 2 + identity I + itself K`` for thin P and Q (n, p), as an operator."""
+        thin = Operator(self.n, [(1.0, Pairing(P, Q))])
+        if not (identity or itself):
+            return thin
+        return thin + symmetric_operator(self.n, lambda M: identity * M + itself * self.matmul(M))
+
+
 @dataclass(frozen=True, eq=False)
-class LowRankGram:
+class LowRankGram(FeatureGram):
     """``K = F F'``.
 
     Parameters
@@ -51,30 +113,11 @@ class LowRankGram:
 
     F: Matrix
     root: Any = None
-    dense: ClassVar[bool] = False  # adjoints are operators
-    semidefinite: ClassVar[bool] = True
-
-    @cached_property
-    def memo(self):
-        """What was computed from this Gram and may be asked for again, by key."""
-        return {}
-
-    @property
-    def n(self):
-        """Number of rows."""
-        return len(self.F)
-
-    def matmul(self, M):
-        """Return ``K @ M``."""
-        return self.F @ (self.F.T @ M)
-
-    def diag(self):
-        """Return the diagonal."""
-        return np.einsum("ij,ij->i", self.F, self.F)
 
     def subset(self, rows):
         """Return the Gram of some rows, in the same feature space."""
-        return LowRankGram(self.F[rows])
+        everything = np.array_equal(rows, np.arange(self.n))
+        return LowRankGram(self.F if everything else self.F[rows])
 
     def block(self, rows, cols):
         """Return the entries of ``K`` at ``rows`` and ``cols``, as an array."""
@@ -82,7 +125,8 @@ class LowRankGram:
 
     def combine(self, rows, v):
         """Return ``K[:, rows] @ v``."""
-        return self.F @ (v @ self.F[rows])
+        parts = long_strips(len(rows), self.F.shape[1])
+        return self.F @ sum((v[part] @ self.F[rows[part]] for part in parts), np.zeros(self.F.shape[1]))
 
     def extremes(self):
         """Return the smallest and the largest entry; no more than a strip of ``K`` is formed at a time."""
@@ -98,22 +142,15 @@ class LowRankGram:
 
     @cached_property
     def _centred(self):
-        return LowRankGram(self.F - self.F.mean(axis=0))
+        return LowRankGram(self.F - self._mean)
 
-    @cached_property
-    def _bordered(self):
-        return np.column_stack([self.centred().F, np.ones(self.n)])
+    def features(self, bias=False):
+        """Return the rows of F, with a bias those of [F less its mean, 1]."""
+        return Features(self.F, self._mean, 1.0) if bias else Features(self.F)
 
     def shifted(self, constant):
         """Return ``K + constant 11'``."""
-        return LowRankGram(np.column_stack([self.F, np.full(self.n, np.sqrt(constant))]), self.root)
-
-    def factor(self, w, bias=False):
-        """Return the factor of ``I + S K S``, with or without a free bias; eq. (1)."""
-        F = self._bordered if bias else self.F
-        P = blas.dsyrk(1.0, (F * np.sqrt(w)[:, None]).T, lower=1)
-        P.flat[:: len(P) + 1] += np.r_[np.ones(len(P) - 1), 0] if bias else 1
-        return LowRankFactor(F, np.asarray(w, float), cholesky(P, overwrite=True), bias)
+        return LowRankGram(np.column_stack([self.F, np.full(self.n, np.sqrt(constant))]))
 
     @cached_property
     def _spectrum(self):
@@ -123,10 +160,6 @@ class LowRankGram:
         """Return the r leading eigenvectors and eigenvalues; the others are zero."""
         return self._spectrum
 
-    def diagonal(self, d):
-        """Return ``diag(d)`` in the form of an adjoint: an operator."""
-        return symmetric_operator(self.n, lambda M: d * M if M.ndim == 1 else d[:, None] * M)
-
     def weighted_spectrum(self, v, bias=False):
         r"""Return eigenvectors and the leading eigenvalues of ``D K D``, ``D = diag(sqrt(v))``; the others are zero.
 
@@ -134,7 +167,8 @@ class LowRankGram:
         """
         key = (np.asarray(v, float).tobytes(), bias)
         if self._weighted.get("key") != key:
-            self._weighted.update(key=key, pairs=self._decompose(np.sqrt(v), bias))
+            self._weighted.clear()  # the next is made when this one is gone
+            self._weighted.update(key=key, pairs=Eigenpairs(*self.features(bias).eigenpairs(np.sqrt(v))))
         return self._weighted["pairs"]
 
     def image_beside(self, free, s, B=None):
@@ -149,18 +183,6 @@ class LowRankGram:
     def _weighted(self):
         return {}
 
-    def _decompose(self, s, bias):
-        F = (self.centred().F if bias else self.F) * s[:, None]
-        if not bias:
-            return Eigenpairs(*square_eigenpairs(F))
-        N = Complement((s / np.linalg.norm(s))[:, None])
-        Q, nu = square_eigenpairs(N.down(F))
-        return Eigenpairs(N.up(Q), nu)
-
-    def inner(self, adjoint):
-        """Return ``<adjoint, K>``: the derivative in the logarithm of a common factor of ``K``."""
-        return float(np.vdot(self.F, adjoint @ self.F))
-
     def norm(self):
         """Return the Frobenius norm."""
         return float(np.linalg.norm(self.F.T @ self.F))
@@ -169,20 +191,12 @@ class LowRankGram:
         """Return the Frobenius norm of ``J K J``."""
         return self.centred().norm()
 
-    def adjoint(self, P, Q, identity=0.0, itself=0.0):
-        """Return ``(P Q' + Q P') / 2 + identity I + itself K`` for thin P and Q (n, p), as an operator."""
-
-        def apply(M):
-            return (P @ (Q.T @ M) + Q @ (P.T @ M)) / 2 + identity * M + itself * self.matmul(M)
-
-        return symmetric_operator(self.n, apply)
-
 
 @dataclass(frozen=True, eq=False)
 class LowRankFactor:
     """Factor of ``I + S F F' S``; see :class:`foldless.contracts.Factor`."""
 
-    F: Matrix  # centred, with a column of ones, when there is a bias
+    F: Features  # with a bias, of the centred rows and a one
     w: Vector
     L: Matrix
     bias: bool
@@ -190,15 +204,15 @@ class LowRankFactor:
 
     @cached_property
     def X(self):
-        """``L^{-1} F'``, (r, n), so that ``V = X'X``."""
-        return solve_lower(self.L, self.F.T)
+        """The rows of ``X'`` of eq. (1)."""
+        return self.F.whitened(self.L)
 
     def _times(self, v, M):
         return v * M if M.ndim == 1 else v[:, None] * M
 
     def covariance(self, M):
         """Return ``V M``."""
-        return self.F @ solve_lower(self.L, solve_lower(self.L, self.F.T @ M), transposed=True)
+        return self.F.up(solve_lower(self.L, solve_lower(self.L, self.F.down(M)), transposed=True))
 
     def solve(self, M):
         """Return ``A M = W M - W V W M``."""
@@ -211,7 +225,7 @@ class LowRankFactor:
 
     @cached_property
     def _covariance_diag(self):
-        return np.einsum("ij,ij->j", self.X, self.X)
+        return self.X.each(lambda X: _row_products(X, X))
 
     def covariance_diag(self):
         """Return the diagonal of ``V``."""
@@ -227,12 +241,12 @@ class LowRankFactor:
 
     def root(self):
         """Return a root of ``V``: an array (n, r) with ``root @ root.T = V``."""
-        return self.X.T
+        return self.X.whole()
 
     def _middle(self, e):
         """``M`` of eq. (2), remembered for the last ``e``."""
         if not self._memo or self._memo[0] is not e:
-            self._memo[:] = [e, (self.X * e) @ self.X.T]
+            self._memo[:] = [e, self.X.total(weighted_square, e)]
         return self._memo[1]
 
     @cached_property
@@ -244,7 +258,8 @@ class LowRankFactor:
 
     def sandwich(self, e):
         """Return the diagonal of ``V diag(e) V``."""
-        return np.einsum("ij,ij->j", self.X, self._middle(e) @ self.X)
+        M = self._middle(e)
+        return self.X.each(lambda X: _row_products(X, X @ M))
 
     def spread(self, e):
         """Return ``<diag(e), V - V W V>``; eq. (2)."""
@@ -256,22 +271,26 @@ class LowRankFactor:
 
     def resolvent(self):
         """Return ``A`` as an operator."""
-        return symmetric_operator(len(self.w), self.solve)
+        return Operator(len(self.w), [(1.0, Resolvent(self))])
 
     def block(self, rows):
         """Return ``A[rows][:, rows]``."""
-        X, w = self.X[:, rows], self.w[rows]
-        return np.diag(w) - w[:, None] * (X.T @ X) * w
+        w = self.w[rows]
+        return np.diag(w) - w[:, None] * self.covariance_block(rows) * w
 
     def covariance_block(self, rows):
         """Return ``V[rows][:, rows]``."""
-        X = self.X[:, rows]
-        return X.T @ X
+        X = self.X.take(rows)
+        return X @ X.T
 
     def inverse_block(self, rows):
         """Return ``(I - S V S)[rows][:, rows]``."""
-        X = self.X[:, rows] * np.sqrt(self.w[rows])
-        return np.eye(X.shape[1]) - X.T @ X
+        X = self.X.take(rows) * np.sqrt(self.w[rows])[:, None]
+        return np.eye(len(X)) - X @ X.T
+
+
+def _row_products(A, B):
+    return np.einsum("ij,ij->i", A, B)
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,15 +303,34 @@ class Congruence:
     def apply(self, M):
         """Return the product with a block."""
         f = self.factor
-        HM = M - f.X.T @ (f.X @ f._times(f.w, M))
-        EHM = f._times(self.e, HM)
-        return EHM - f._times(f.w, f.X.T @ (f.X @ EHM))
+        EHM = f._times(self.e, M - f.covariance(f._times(f.w, M)))
+        return EHM - f._times(f.w, f.covariance(EHM))
 
     def on(self, F):
         """Return the products with the features the factor was made from; eq. (2). A bias does not see their means."""
-        f, r = self.factor, F.shape[1]
-        N = f._N[:, :r]
+        f, N = self.factor, self.factor._N[:, : F.width]
         MN = f._middle(self.e) @ N
-        GF = f._times(self.e, f.X.T @ N)
-        GF -= f._times(f.w, f.X.T @ MN)
-        return GF, N.T @ MN
+
+        def compute(X, e, w):
+            GF = e[:, None] * (X @ N)
+            GF -= w[:, None] * (X @ MN)
+            return GF
+
+        return Thin([Part(compute, (self.e, f.w), f.X)], N.T @ MN)
+
+
+@dataclass(frozen=True, eq=False)
+class Resolvent:
+    r"""The term A of an adjoint: :math:`A F = W H F = W X' N` and :math:`F' A F = D - N' N`."""
+
+    factor: LowRankFactor
+
+    def apply(self, M):
+        """Return the product with a block."""
+        return self.factor.solve(M)
+
+    def on(self, F):
+        """Return the products with the features the factor was made from."""
+        f, N = self.factor, self.factor._N[:, : F.width]
+        part = Part(lambda X, w: w[:, None] * (X @ N), (f.w,), f.X)
+        return Thin([part], np.eye(F.width) - N.T @ N)

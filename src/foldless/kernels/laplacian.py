@@ -84,7 +84,7 @@ def _matern(kernel):
 def _scaled(kernel, pairs):
     """Yield absolute differences over the length scale: all together, or feature by feature."""
     if not kernel.anisotropic:
-        yield _city_block(pairs) / float(np.squeeze(kernel.length_scale))
+        yield pairs.absolute / float(np.squeeze(kernel.length_scale))
         return
     X, Y = _arrays(pairs)
     for a, length in enumerate(kernel.length_scale):
@@ -93,10 +93,6 @@ def _scaled(kernel, pairs):
 
 def _arrays(pairs):
     return tuple(M.toarray() if sp.issparse(M) else M for M in (pairs.X, pairs.Y))
-
-
-def _city_block(pairs):
-    return pairs.latest("city block", b"", lambda: cdist(*_arrays(pairs), "cityblock"))
 
 
 @gram_of.register
