@@ -136,7 +136,7 @@ METHODS = {
     "LE2": Method(SQUARED, Evidence(a=0.1), RandomWalk()),
     "GACV": Method(HINGE, GACV(), RandomWalk()),
     "Span": Method(SQUARED, SmoothedSpan(), RandomWalk()),
-    "Evid grad": Method(HINGE, EvidenceHMC(nodes=0), HMCAscent(), lead=EvidenceEP()),
+    "Evid grad": Method(HINGE, EvidenceHMC(nodes=0), HMCAscent(rounds=40), lead=EvidenceEP()),
     "Span L-BFGS": Method(SQUARED, SmoothedSpan(), LBFGS()),
     "Span ensemble": Method(SQUARED, SmoothedSpan(), LBFGS(), descents=DESCENTS),
     "LE1 L-BFGS": Method(HINGE, Evidence(), LBFGS(), amplitudes=(AMPLITUDES[0], SAFE_AMPLITUDES[1])),
