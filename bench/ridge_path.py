@@ -35,7 +35,7 @@ def problem(n, d):
 def path(X, y, width):
     """Seconds, the chosen alpha and the rank: one Gram, one decomposition, 50 readings, the final fit."""
     begun = time.perf_counter()
-    with one_blas_thread(len(X)):
+    with one_blas_thread():
         K, Y = Dense(X).gram(RBF(width, "fixed")), y[:, None]
         fits = Ridge().path(K, Y, ALPHAS)
         best = min(fits, key=lambda fit: LOO()(fit).value)

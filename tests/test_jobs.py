@@ -6,18 +6,17 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from foldless import jobs
-from foldless.jobs import FEW, one_blas_thread, side_by_side
+from foldless.jobs import one_blas_thread, side_by_side
 
 
 def blas_threads():
     return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
 
 
-@pytest.mark.parametrize("rows, inside", [(FEW, {1}), (FEW + 1, {2})])
-def test_blas_has_one_thread_up_to_some_rows_and_its_own_again_afterwards(rows, inside):
+def test_blas_has_one_thread_and_its_own_again_afterwards():
     with threadpool_limits(2, user_api="blas"):
-        with one_blas_thread(rows):
-            assert blas_threads() == inside
+        with one_blas_thread():
+            assert blas_threads() == {1}
         assert blas_threads() == {2}
 
 

@@ -1,14 +1,12 @@
 """Several pieces of work side by side: threads, with one BLAS thread for each."""
 
 import time
-from contextlib import nullcontext
 from functools import cache
 
 from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
 WORTH = 0.5  # seconds a task must take for workers not to get in each other's way
-FEW = 100_000  # rows up to which a second BLAS thread costs more than it gives
 
 
 def side_by_side(tasks, n_jobs=None):
@@ -47,11 +45,11 @@ def _controller():
     return ThreadpoolController()  # it looks through all loaded libraries: once is enough
 
 
-def one_blas_thread(rows=0):
-    """Return a context in which BLAS has one thread, unless there are too many rows for that.
+def one_blas_thread():
+    """Return a context in which BLAS has one thread.
 
     NumPy and SciPy bring a BLAS each, with threads of their own that wait for work by spinning. A search makes many
     small calls to both: on two cores a second thread made it two to six times slower up to 2000 rows, twice from 3000 to
-    20 000, and 1.4 times at 100 000.
+    20 000, and 1.8 times at 150 000: rows are worked through in strips, whose products are short.
     """
-    return _controller().limit(limits=1, user_api="blas") if rows <= FEW else nullcontext()
+    return _controller().limit(limits=1, user_api="blas")

@@ -116,7 +116,7 @@ def select(
         watch=watch,
         checkpoint=search.checkpoint if checkpoint is None else checkpoint,
     )
-    with one_blas_thread(X.shape[0]):
+    with one_blas_thread():
         best = _lowest(_try_all(plan, kernels, n_jobs), kernels)
         advise(criterion, best.solution)
         return retuned(best, plan) if retune else best
