@@ -16,13 +16,14 @@ from foldless.machines import LSSVM, SmoothMachine
 from foldless.objective import Problem
 from foldless.representation import Nystrom
 
+pytestmark = pytest.mark.xdist_group("cluster")  # one cluster for all of them
 N, LANDMARKS = 130, np.arange(0, 130, 11)
 
 
 @pytest.fixture(scope="module")
 def cluster():
     distributed = pytest.importorskip("distributed", reason="gram='dask' needs foldless[dask]")
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}  # any port that is free
     with distributed.Client(processes=False, set_as_default=False, **options) as client:
         yield client
 
