@@ -8,7 +8,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from foldless import KernelLogisticRegression, KernelLSSVC, KernelRidgeRegressor, KernelSVC
 from foldless.cluster import DaskNystrom
-from foldless.criteria import LOO, Evidence
+from foldless.criteria import ABIC, GACV, GCV, KRIC, LOO, Evidence
 from foldless.errors import MissingExtra
 from foldless.kernels import Laplacian
 from foldless.losses import Logistic, Poisson
@@ -57,6 +57,11 @@ def evaluations(X, kernel, machine, criterion, Y):
         (ConstantKernel(2.0) * Matern(0.9), SmoothMachine(Logistic(), 3.0, bias=False), LOO()),
         (Laplacian(0.9, norm=1), LSSVM(3.0), LOO()),
         (RBF(0.9), LSSVM(3.0, bias=False), LOO()),
+        (RBF(0.9), SmoothMachine(Logistic(), 3.0), GACV()),
+        (RBF(0.9), SmoothMachine(Logistic(), 3.0), KRIC(tune_kernel=True)),
+        (RBF(0.9), SmoothMachine(Logistic(), 3.0), ABIC()),
+        (RBF(0.9), LSSVM(3.0), GCV()),
+        (RBF(0.9), LSSVM(3.0), Evidence()),
     ],
 )
 def test_value_and_gradient_are_those_of_rows_that_are_here(client, data, kernel, machine, criterion):

@@ -57,10 +57,17 @@ def test_nothing_is_said_about_the_others(kernel):
     assert not Dense(X).gram(kernel).semidefinite
 
 
-def test_an_indefinite_gram_is_refused_unless_somebody_vouches_for_it():
+def test_a_gram_that_somebody_vouches_for_is_not_factored(monkeypatch):
+    y = np.tile([1.0, -1.0], 30)[:, None]
+    K = gram(RBF(0.5), X)
+    expected = HingeSVM().solve(DenseGram(K), y).alpha
+    monkeypatch.setattr(DenseGram, "factor", lambda *_: pytest.fail("factored"))
+    np.testing.assert_array_equal(HingeSVM().solve(DenseGram(K, semidefinite=True), y).alpha, expected)
+
+
+def test_an_indefinite_gram_is_refused():
     K = np.diag(np.r_[np.ones(9), -1e-3])
     y = np.tile([1.0, -1.0], 5)[:, None]
     with pytest.raises(NotPositiveDefinite):
         HingeSVM().solve(DenseGram(K), y)
     assert LowRankGram(X).semidefinite
-    assert not DenseGram(K).semidefinite

@@ -24,7 +24,7 @@ class EvidenceEP(Criterion):
 
     with the tilted means of the losses. It reads the problem a solution was fitted to, not the fit. :math:`\ln Z_{EP}` is
     stationary in the sites: known to :math:`\epsilon` they give it to :math:`\epsilon^2`, so that the value alone stops at the root
-    of the tolerance and takes half the rounds.
+    of the tolerance and takes fewer rounds.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ class EllipticalSlice(Search):
 
     .. math:: \theta' = m + (\theta - m) \cos\varphi + z \sin\varphi
 
-    is above a random level: nothing to adjust, nothing rejected, no gradient. It takes 5 to 10 evaluations.
+    is above a random level: nothing to adjust, nothing rejected, no gradient. It takes about five evaluations.
 
     ``outcome.draws`` are the draws, ``outcome.best`` the best point on the way. ``KernelSearch(..., ensemble=True)`` predicts
     with their mean.
