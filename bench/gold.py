@@ -10,7 +10,7 @@ import sys
 import warnings
 from pathlib import Path
 
-from foldless.errors import CriterionWarning, JitterWarning
+from foldless.core.errors import CriterionWarning, JitterWarning
 from foldless.reproduce import gold
 
 

@@ -13,9 +13,9 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import GridSearchCV
 
+from foldless.core.labels import as_columns
 from foldless.datasets import make_twonorm
 from foldless.grams import DenseGram
-from foldless.labels import as_columns
 from foldless.machines import LSSVM
 from foldless.verbs import gram
 

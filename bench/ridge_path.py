@@ -16,8 +16,8 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import GridSearchCV
 
+from foldless.core.parallel import one_blas_thread
 from foldless.criteria import LOO
-from foldless.jobs import one_blas_thread
 from foldless.machines import Ridge
 from foldless.representation import Dense
 

@@ -13,9 +13,9 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF
 
 from foldless import select_kernel
+from foldless.core.labels import as_columns, error_fraction
 from foldless.datasets import make_twonorm
 from foldless.grams import DenseGram
-from foldless.labels import as_columns, error_fraction
 from foldless.machines import LSSVM
 from foldless.verbs import Pairs, gram
 

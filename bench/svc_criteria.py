@@ -20,8 +20,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
 from foldless import KernelSVC
+from foldless.core.errors import CriterionWarning, JitterWarning
 from foldless.criteria import KRIC
-from foldless.errors import CriterionWarning, JitterWarning
 
 SETS = ("banana", "breast_cancer", "diabetes", "flare_solar", "heart", "ringnorm", "titanic", "twonorm")
 GRID = {"C": np.logspace(-1, 3, 8), "gamma": np.logspace(-3, 1, 8)}

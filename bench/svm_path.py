@@ -17,9 +17,9 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
+from foldless.core.labels import as_columns
 from foldless.datasets import make_twonorm
 from foldless.grams import DenseGram
-from foldless.labels import as_columns
 from foldless.machines import HingeSVM
 from foldless.machines.svm import path
 from foldless.verbs import gram

@@ -6,7 +6,7 @@ import pytest
 import foldless
 from foldless.catalogue import MACHINES, entry_of, look_up
 from foldless.cli import run
-from foldless.errors import UnknownName
+from foldless.core.errors import UnknownName
 
 
 @pytest.mark.parametrize("machine", MACHINES)

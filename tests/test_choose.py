@@ -5,10 +5,10 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Ma
 
 from foldless import select_kernel
 from foldless.choose import Ladder, kernel_grid
+from foldless.core.errors import CriterionWarning, Undefined, UnknownName
+from foldless.core.labels import as_columns
 from foldless.criteria import FSM, LOO, CenteredAlignment, Spectral
-from foldless.errors import CriterionWarning, Undefined, UnknownName
 from foldless.grams import DenseGram
-from foldless.labels import as_columns
 from foldless.machines import LSSVM, Untrained
 from foldless.representation import Dense
 

@@ -8,8 +8,8 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from foldless import KernelLogisticRegression, KernelLSSVC, KernelRidgeRegressor, KernelSVC
 from foldless.cluster import DaskNystrom
+from foldless.core.errors import MissingExtra
 from foldless.criteria import ABIC, GACV, GCV, KRIC, LOO, Evidence
-from foldless.errors import MissingExtra
 from foldless.kernels import Laplacian
 from foldless.losses import Logistic, Poisson
 from foldless.machines import LSSVM, SmoothMachine

@@ -9,8 +9,8 @@ from sklearn.preprocessing import StandardScaler
 
 from foldless import KernelLogisticRegression, compare
 from foldless.comparison import Comparison, Row, cliques, corrected_t, wilcoxon
+from foldless.core.errors import UnknownName
 from foldless.datasets import make_ripley
-from foldless.errors import UnknownName
 
 matplotlib.use("Agg")
 

@@ -201,7 +201,7 @@ PAGES = [
 
 
 @pytest.mark.parametrize("name", [name for name in PAGES if blocks(name)])
-@pytest.mark.filterwarnings("ignore::foldless.errors.FoldlessWarning")
+@pytest.mark.filterwarnings("ignore::foldless.core.errors.FoldlessWarning")
 def test_the_code_of_the_manual_runs(name, desk, capsys):
     matplotlib.use("agg", force=True)
     X, y = desk

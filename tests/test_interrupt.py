@@ -6,9 +6,9 @@ from typing import ClassVar
 import pytest
 
 from foldless import KernelLogisticRegression, plan
-from foldless.contracts import Stop
+from foldless.core.contracts import Stop
+from foldless.core.errors import SearchWarning
 from foldless.datasets import make_waveform
-from foldless.errors import SearchWarning
 from foldless.searches import LBFGS
 
 

@@ -5,8 +5,8 @@ import threading
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from foldless import jobs
-from foldless.jobs import one_blas_thread, side_by_side
+from foldless.core import parallel as jobs
+from foldless.core.parallel import one_blas_thread, side_by_side
 
 
 def blas_threads():

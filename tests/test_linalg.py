@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from foldless.linalg import ROUNDING, self_product, square_eigenpairs, thin_root
+from foldless.core.linalg import ROUNDING, self_product, square_eigenpairs, thin_root
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 1))

@@ -4,10 +4,10 @@ from sklearn.datasets import make_moons
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Product, Sum
 
 from foldless import KernelLogisticRegression, combine_kernels
+from foldless.core.errors import CriterionWarning
+from foldless.core.labels import as_columns
 from foldless.criteria import LOO, Alignment, CenteredAlignment, Spectral
-from foldless.errors import CriterionWarning
 from foldless.grams import DenseGram
-from foldless.labels import as_columns
 from foldless.losses import Logistic
 from foldless.machines import LSSVM, SmoothMachine, Untrained
 from foldless.mixture import alignment_weights

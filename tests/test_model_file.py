@@ -12,9 +12,9 @@ from sklearn.preprocessing import StandardScaler
 
 from foldless import KernelLogisticRegression
 from foldless.cli import run
+from foldless.core.errors import ModelFileError
 from foldless.data import read_table
 from foldless.encoding import Code, Encoder
-from foldless.errors import ModelFileError
 from foldless.model_file import PLAIN, load_model, save_model, trusted_types
 
 ENCODER = Encoder((Code("a", "number"), Code("b", "number"), Code("c", "number")), "y", "classification")

@@ -8,9 +8,9 @@ import scipy.sparse as sp
 from sklearn.gaussian_process.kernels import RBF, CompoundKernel, ConstantKernel, WhiteKernel
 
 from foldless import criteria, plan, searches
-from foldless.contracts import Stop
+from foldless.core.contracts import Stop
+from foldless.core.errors import LandmarkWarning, SearchWarning, Undefined, UnknownName
 from foldless.datasets import make_ripley, make_twonorm
-from foldless.errors import LandmarkWarning, SearchWarning, Undefined, UnknownName
 from foldless.losses import Logistic
 from foldless.machines import SmoothMachine
 from foldless.representation import Dense, Nystrom

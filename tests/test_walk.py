@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from foldless.contracts import Box, Evaluation, Stop
+from foldless.core.contracts import Box, Evaluation, Stop
 from foldless.walk import Search, Walk
 
 BOX = Box(np.array([-2.0, -2.0]), np.array([2.0, 2.0]))

@@ -12,8 +12,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR
 from sklearn.utils import check_array, get_tags
 
-from foldless.contracts import Box, Outcome, Step
-from foldless.errors import SearchWarning
+from foldless.core.contracts import Box, Outcome, Step
+from foldless.core.errors import SearchWarning
 from foldless.plan import CUT_SHORT
 from foldless.refits import Refits, usual_space
 from foldless.searches import LBFGS, Grid

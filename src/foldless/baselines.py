@@ -6,7 +6,7 @@ from scipy.special import ndtr
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from foldless.errors import Undefined
+from foldless.core.errors import Undefined
 from foldless.inference import ProbitSite, expectation_propagation
 from foldless.representation import Dense
 from foldless.verbs import diagonal, gram

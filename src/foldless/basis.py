@@ -11,10 +11,10 @@ from functools import cached_property
 
 import numpy as np
 
-from foldless.contracts import Matrix, Vector
+from foldless.core.contracts import Matrix, Vector
+from foldless.core.linalg import thin_root
 from foldless.features import Features
 from foldless.grams import LowRankGram
-from foldless.linalg import thin_root
 
 EPS = np.finfo(float).eps
 FEW = 300  # rows up to which an eigendecomposition is too quick to be avoided

@@ -8,7 +8,7 @@ ratio test takes over: one index at a time, each step descends, so it ends.
 import numpy as np
 
 from foldless.boxqp import FREE, LOWER, UPPER
-from foldless.errors import NotPositiveDefinite, Undefined
+from foldless.core.errors import NotPositiveDefinite, Undefined
 from foldless.rough_start import rough
 
 PATIENCE = 5  # rounds after which the offenders must be half as many as at first

@@ -21,9 +21,9 @@ from functools import cached_property
 
 import numpy as np
 
-from foldless.contracts import Gram, Vector
-from foldless.errors import NotPositiveDefinite
-from foldless.linalg import centre, cholesky, inverse_lower, solve_cholesky
+from foldless.core.contracts import Gram, Vector
+from foldless.core.errors import NotPositiveDefinite
+from foldless.core.linalg import centre, cholesky, inverse_lower, solve_cholesky
 
 LOWER, FREE, UPPER = -1, 0, 1
 TOLERANCE = 1e-10  # on the gradient, whose natural size is 1

@@ -3,7 +3,7 @@
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
-from foldless.extras import need
+from foldless.core.optional_imports import need
 
 
 def tuned(estimator):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foldless.errors import UnknownName
+from foldless.core.errors import UnknownName
 from foldless.estimators import (
     KernelLogisticRegression,
     KernelLSSVC,

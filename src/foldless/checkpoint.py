@@ -11,7 +11,7 @@ from threading import Lock
 
 import numpy as np
 
-from foldless.contracts import Step
+from foldless.core.contracts import Step
 
 LOCK = Lock()  # searches that run side by side may share a file
 

@@ -10,11 +10,11 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, Kernel
 from sklearn.utils import check_array, check_consistent_length
 
-from foldless.contracts import Box
-from foldless.errors import NotPositiveDefinite, Undefined, UnknownName
+from foldless.core.contracts import Box
+from foldless.core.errors import NotPositiveDefinite, Undefined, UnknownName
+from foldless.core.labels import as_columns
+from foldless.core.linalg import check_symmetric
 from foldless.grams import DenseGram
-from foldless.labels import as_columns
-from foldless.linalg import check_symmetric
 from foldless.machines import Untrained
 from foldless.objective import Problem
 from foldless.representation import Chunked, Dense, Nystrom, spread_landmarks

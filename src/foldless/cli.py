@@ -8,7 +8,7 @@ import os
 import sys
 import warnings
 
-from foldless.errors import BROKEN_PIPE, INTERRUPTED, MISTAKE, FoldlessError
+from foldless.core.errors import BROKEN_PIPE, INTERRUPTED, MISTAKE, FoldlessError
 from foldless.report import say
 
 

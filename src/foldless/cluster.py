@@ -13,11 +13,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from foldless.errors import FoldlessError
-from foldless.extras import need
+from foldless.core.errors import FoldlessError
+from foldless.core.linalg import Part, Thin, pivoted_cholesky
+from foldless.core.optional_imports import need
 from foldless.features import Features
 from foldless.grams import FeatureGram
-from foldless.linalg import Part, Thin, pivoted_cholesky
 from foldless.representation import Cross, Nystrom
 from foldless.verbs import Pairs, gram
 

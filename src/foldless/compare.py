@@ -17,7 +17,8 @@ from sklearn.utils.multiclass import type_of_target
 
 from foldless import criteria as known_criteria
 from foldless.comparison import Comparison, Row
-from foldless.errors import FoldlessError, FoldlessWarning, UnknownName
+from foldless.core.errors import FoldlessError, FoldlessWarning, UnknownName
+from foldless.core.parallel import side_by_side
 from foldless.estimators import (
     KernelLogisticRegression,
     KernelLSSVC,
@@ -25,7 +26,6 @@ from foldless.estimators import (
     KernelSubsetRegressor,
     KernelSVC,
 )
-from foldless.jobs import side_by_side
 from foldless.sharing import sharing
 
 MACHINES = {  # short names, in the order of the table

@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 from scipy import stats
 
-from foldless.extras import need
+from foldless.core.optional_imports import need
 
 LEVEL = 0.05
 

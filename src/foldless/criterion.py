@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.contracts import LazyReading, Reading
-from foldless.errors import UnreadableSolution
+from foldless.core.contracts import LazyReading, Reading
+from foldless.core.errors import UnreadableSolution
 
 BY_NAME: dict[str, type] = {}  # every criterion, filled as the classes are made
 

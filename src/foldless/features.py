@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
-from foldless.contracts import Matrix, Vector
-from foldless.linalg import long_strips, solve_lower, strip_eigenpairs
+from foldless.core.contracts import Matrix, Vector
+from foldless.core.linalg import long_strips, solve_lower, strip_eigenpairs
 
 FEW = 2_000_000  # numbers (16 MB) that are kept rather than computed twice
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from foldless.labels import are_labels, classes_of
+from foldless.core.labels import are_labels, classes_of
 from foldless.verbs import gram
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from foldless.jobs import one_blas_thread
+from foldless.core.parallel import one_blas_thread
 from foldless.representation import Dense, Nystrom, has_noise, spread_landmarks
 from foldless.stages import is_precomputed
 
@@ -99,7 +99,7 @@ def descents(trace):
 
     Examples
     --------
-    >>> from foldless.contracts import Step
+    >>> from foldless.core.contracts import Step
     >>> looks = [
     ...     (0.0, "start"),
     ...     (4.0, "start"),

@@ -22,10 +22,18 @@ from typing import Any
 import numpy as np
 
 from foldless.basis import EPS, Targets, kernel_basis, scale
-from foldless.contracts import Gram, Matrix, Vector
-from foldless.errors import Undefined
+from foldless.core.contracts import Gram, Matrix, Vector
+from foldless.core.errors import Undefined
+from foldless.core.linalg import (
+    Operator,
+    Part,
+    Thin,
+    add_thin,
+    self_product,
+    symmetric_operator,
+    weighted_square,
+)
 from foldless.features import Features
-from foldless.linalg import Operator, Part, Thin, add_thin, self_product, symmetric_operator, weighted_square
 
 SYMMETRIC = 1e-8  # of the largest entry: what K and its transpose may differ by
 

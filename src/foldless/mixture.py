@@ -13,11 +13,11 @@ from scipy.optimize import minimize, nnls
 from sklearn.gaussian_process.kernels import ConstantKernel
 from sklearn.utils import check_array, check_consistent_length
 
+from foldless.core.errors import CriterionWarning, NotPositiveDefinite, Undefined
+from foldless.core.labels import as_columns
+from foldless.core.linalg import centre
 from foldless.criteria import CenteredAlignment, Spectral
-from foldless.errors import CriterionWarning, NotPositiveDefinite, Undefined
 from foldless.grams import DenseGram
-from foldless.labels import as_columns
-from foldless.linalg import centre
 from foldless.machines import Untrained
 from foldless.selection import as_criterion, as_kernel
 from foldless.verbs import Pairs, gram

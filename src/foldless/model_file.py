@@ -16,9 +16,9 @@ from sklearn.preprocessing import StandardScaler
 
 from foldless import __version__, kernels
 from foldless.catalogue import MACHINES
+from foldless.core.errors import ModelFileError
+from foldless.core.optional_imports import need
 from foldless.data import Encoder
-from foldless.errors import ModelFileError
-from foldless.extras import need
 
 FORMAT = 1  # of the plain part; raised when old readers could misunderstand a new file
 PLAIN = "foldless.json"

@@ -5,7 +5,7 @@ from scipy.sparse import issparse
 from scipy.spatial.distance import pdist
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern
 
-from foldless.errors import UnknownName
+from foldless.core.errors import UnknownName
 from foldless.kernels import Laplacian, Precomputed, Sinc
 
 SAMPLE = 300  # points looked at for the typical distance

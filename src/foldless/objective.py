@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from foldless.contracts import Evaluation, Matrix, Reading
-from foldless.errors import NotPositiveDefinite, Undefined
+from foldless.core.contracts import Evaluation, Matrix, Reading
+from foldless.core.errors import NotPositiveDefinite, Undefined
 from foldless.sharing import shared
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from foldless import criteria, searches
 from foldless.catalogue import MACHINES, TASKS
-from foldless.extras import need
+from foldless.core.optional_imports import need
 from foldless.named import NAMED
 
 typer = need("typer", "cli")

@@ -10,9 +10,9 @@ import numpy as np
 from joblib import hash as joblib_hash
 from sklearn.gaussian_process.kernels import Kernel
 
-from foldless.contracts import Box, Outcome, Step, Stop
+from foldless.core.contracts import Box, Outcome, Step, Stop
+from foldless.core.errors import CriterionWarning, SearchWarning, Undefined
 from foldless.criterion import Criterion
-from foldless.errors import CriterionWarning, SearchWarning, Undefined
 from foldless.held_out import held_out_cost, improvements, machine_of_rows, set_aside
 from foldless.machines import Untrained
 from foldless.objective import Problem

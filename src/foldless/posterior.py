@@ -30,7 +30,7 @@ References
 import numpy as np
 
 from foldless.basis import EPS, scale
-from foldless.errors import Undefined
+from foldless.core.errors import Undefined
 from foldless.smoother import DenseSmoother
 
 DIGITS = 1e-7  # relative error of a variance that is still fine

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 
-from foldless.contracts import Evaluation
+from foldless.core.contracts import Evaluation
 from foldless.space import Range
 
 

@@ -5,7 +5,7 @@ from functools import singledispatch
 import numpy as np
 from sklearn.svm import SVC
 
-from foldless.errors import NotPositiveDefinite
+from foldless.core.errors import NotPositiveDefinite
 from foldless.grams import DenseGram
 
 CENTRED = 1e-3  # complementarity, relative to the bounds, per violation allowed in the interior-point start

@@ -11,10 +11,10 @@ from joblib import effective_n_jobs
 from sklearn.gaussian_process.kernels import CompoundKernel, ConstantKernel, Kernel
 
 from foldless import criteria, searches
-from foldless.contracts import Stop
+from foldless.core.contracts import Stop
+from foldless.core.errors import CriterionWarning, Undefined, UnknownName, UnreadableSolution
+from foldless.core.parallel import one_blas_thread, side_by_side
 from foldless.criterion import Criterion
-from foldless.errors import CriterionWarning, Undefined, UnknownName, UnreadableSolution
-from foldless.jobs import one_blas_thread, side_by_side
 from foldless.named import named_kernel
 from foldless.objective import Problem
 from foldless.plan import REGULARISATION, WIDTHS, Plan, Selection, Trial
@@ -74,7 +74,7 @@ def select(
     random_state : int, RandomState or None
         Draws the landmarks, the same ones for every candidate; ``None`` draws as 0 does.
     n_jobs : int, optional
-        Candidates, or the starts of one candidate, side by side; see :func:`foldless.jobs.side_by_side`.
+        Candidates, or the starts of one candidate, side by side; see :func:`foldless.core.parallel.side_by_side`.
     watch : callable, optional
         Called with every :class:`Step`.
     checkpoint : path, optional

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foldless.errors import FoldlessError
+from foldless.core.errors import FoldlessError
 
 MISSING = {"", "na", "n/a", "nan", "null", "?"}  # compared in lower case
 

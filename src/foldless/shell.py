@@ -6,8 +6,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from foldless.errors import NotPositiveDefinite
-from foldless.labels import one_versus_rest
+from foldless.core.errors import NotPositiveDefinite
+from foldless.core.labels import one_versus_rest
 from foldless.progress import progress
 from foldless.selection import select
 from foldless.verbs import gram

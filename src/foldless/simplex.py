@@ -8,7 +8,7 @@ References
 import numpy as np
 from scipy.optimize import minimize
 
-from foldless.contracts import Stop
+from foldless.core.contracts import Stop
 
 WIDTH = 1.0  # of the first simplex, at most; a factor e in each parameter
 CLOSE = 0.01  # width of the simplex, in theta, at which a descent may be over

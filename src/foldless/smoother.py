@@ -15,8 +15,8 @@ from functools import cached_property
 import numpy as np
 
 from foldless.basis import Basis, Targets, scale
-from foldless.contracts import Matrix, Vector
-from foldless.linalg import self_product
+from foldless.core.contracts import Matrix, Vector
+from foldless.core.linalg import self_product
 
 
 @dataclass(frozen=True, eq=False)

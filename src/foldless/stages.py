@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from foldless.cluster import DaskNystrom
-from foldless.errors import LandmarkWarning, UnknownName
+from foldless.core.errors import LandmarkWarning, UnknownName
 from foldless.representation import Dense, Nystrom, has_noise, spread_landmarks, uniform_landmarks
 from foldless.verbs import diagonal
 

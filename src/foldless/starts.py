@@ -10,7 +10,7 @@ def sobol_starts(box, n):
 
     Examples
     --------
-    >>> from foldless.contracts import Box
+    >>> from foldless.core.contracts import Box
     >>> points = sobol_starts(Box(np.zeros(2), np.ones(2)), 4)
     >>> sorted(int(4 * x) for x, _ in points)  # one in each quarter
     [0, 1, 2, 3]

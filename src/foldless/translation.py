@@ -36,9 +36,9 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC, NuSVC
 from sklearn.utils import compute_sample_weight
 
+from foldless.core.labels import one_versus_rest
 from foldless.criteria import ABIC
 from foldless.kernels import Laplacian, Precomputed, Sigmoid
-from foldless.labels import one_versus_rest
 from foldless.losses import Logistic
 from foldless.machines import LSSVM, HingeSVM, Ridge, SmoothMachine
 from foldless.named import named_kernel

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import Kernel
 
-from foldless.linalg import strips
+from foldless.core.linalg import strips
 
 NEAR = 1e-8  # squared distances below this fraction of the squared norms are recomputed without cancellation
 CHUNK = 200_000  # pairs recomputed at a time

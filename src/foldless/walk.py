@@ -15,8 +15,8 @@ from typing import ClassVar
 import numpy as np
 
 from foldless.checkpoint import Checkpoint
-from foldless.contracts import Box, Objective, Outcome, Step, Stop, Vector, Watch
-from foldless.jobs import side_by_side
+from foldless.core.contracts import Box, Objective, Outcome, Step, Stop, Vector, Watch
+from foldless.core.parallel import side_by_side
 
 NEAR = 0.02  # optima closer than this, in widths of the box, are one
 
@@ -47,7 +47,7 @@ class Walk:
     chapter : str or int, default=0
         Which search of several that share the file.
     n_jobs : int, optional
-        How many parts of the search run side by side; see :func:`foldless.jobs.side_by_side`.
+        How many parts of the search run side by side; see :func:`foldless.core.parallel.side_by_side`.
     """
 
     def __init__(

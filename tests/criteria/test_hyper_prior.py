@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import norm
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
+from foldless.core.errors import UnknownName
 from foldless.criteria import LOO, EvidenceEP, HyperPrior
-from foldless.errors import UnknownName
 from foldless.losses import Logistic
 from foldless.machines import HingeSVM, SmoothMachine
 from foldless.objective import Problem

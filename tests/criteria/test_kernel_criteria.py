@@ -6,8 +6,8 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteK
 
 import oracles_spectral as oracles
 import reference_set as ref
+from foldless.core.errors import Undefined, UnknownName, UnreadableSolution
 from foldless.criteria import FSM, Alignment, CenteredAlignment, EigenvalueRatio, Spectral
-from foldless.errors import Undefined, UnknownName, UnreadableSolution
 from foldless.grams import ChunkedGram, DenseGram, LowRankGram
 from foldless.losses import Logistic
 from foldless.machines import LSSVM, SmoothMachine, Untrained

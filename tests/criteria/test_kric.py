@@ -7,6 +7,7 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct
 from sklearn.svm import SVC
 
 from foldless import KernelLogisticRegression
+from foldless.core.errors import CriterionWarning
 from foldless.criteria import (
     KRIC,
     EffectiveParameters,
@@ -15,7 +16,6 @@ from foldless.criteria import (
     kric_sollich_at_outputs,
     sollich,
 )
-from foldless.errors import CriterionWarning
 from foldless.grams import DenseGram, LowRankGram
 from foldless.losses import Logistic
 from foldless.machines import SmoothMachine

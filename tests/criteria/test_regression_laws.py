@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from foldless.core.errors import NotPositiveDefinite, Undefined
+from foldless.core.linalg import symmetric
 from foldless.criteria import ABIC, GCV, LOO, SIC, Evidence, KFold, Mallows
-from foldless.errors import NotPositiveDefinite, Undefined
 from foldless.grams import DenseGram, LowRankGram
-from foldless.linalg import symmetric
 from foldless.machines import Ridge, Subset
 
 N = 14

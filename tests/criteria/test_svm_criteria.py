@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from foldless.core.errors import Undefined, UnreadableSolution, UnsuitableBias
 from foldless.criteria import (
     CV,
     GACV,
@@ -24,7 +25,6 @@ from foldless.criteria import (
     kric_sollich_at_outputs,
     loo_outputs,
 )
-from foldless.errors import Undefined, UnreadableSolution, UnsuitableBias
 from foldless.grams import DenseGram
 from foldless.inference import refit_margins, span_margins
 from foldless.machines import HingeSVM, SquaredHingeSVM

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from foldless import KernelLogisticRegression
-from foldless.errors import LandmarkWarning, NotPositiveDefinite, SearchWarning, UnknownName
+from foldless.core.errors import LandmarkWarning, NotPositiveDefinite, SearchWarning, UnknownName
 from foldless.verbs import gram
 
 SET1_X = np.array(

@@ -16,8 +16,8 @@ import oracles_spectral as oracles
 import reference_set as ref
 from foldless import KernelLSSVC
 from foldless.calibration import calibrate
+from foldless.core.errors import CriterionWarning, LandmarkWarning, UnreadableSolution
 from foldless.criteria import LOO, CenteredAlignment, Criterion, KFold, Spectral
-from foldless.errors import CriterionWarning, LandmarkWarning, UnreadableSolution
 
 approx = pytest.approx
 

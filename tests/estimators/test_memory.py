@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from foldless import KernelLogisticRegression, KernelLSSVC, KernelRidgeRegressor, KernelSVC
-from foldless.errors import SearchWarning
+from foldless.core.errors import SearchWarning
 
 N, M = 6000, 150
 MOST = 4.0

@@ -11,7 +11,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from foldless import KernelLogisticRegression
-from foldless.errors import UnreadableSolution
+from foldless.core.errors import UnreadableSolution
 from foldless.measures import loo_reliability, target_information
 
 

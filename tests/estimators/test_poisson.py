@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from foldless import KernelPoissonRegressor, criteria
-from foldless.errors import UnreadableSolution
+from foldless.core.errors import UnreadableSolution
 from foldless.grams import DenseGram
 from foldless.losses import Poisson
 from foldless.machines import SmoothMachine

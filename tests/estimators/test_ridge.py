@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from foldless import KernelRidgeRegressor, KernelSubsetRegressor, criteria
-from foldless.errors import LandmarkWarning, NotPositiveDefinite, Undefined
+from foldless.core.errors import LandmarkWarning, NotPositiveDefinite, Undefined
 from foldless.model_file import trusted_types
 from foldless.verbs import gram
 

@@ -21,9 +21,9 @@ from sklearn.svm import SVC, SVR, NuSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from foldless import KernelLogisticRegression, KernelSearch, criteria, searches
+from foldless.core.errors import SearchWarning, UnknownName
+from foldless.core.labels import one_versus_rest
 from foldless.datasets import make_ripley
-from foldless.errors import SearchWarning, UnknownName
-from foldless.labels import one_versus_rest
 from foldless.losses import Logistic
 from foldless.machines import LSSVM, HingeSVM, SmoothMachine
 from foldless.representation import Dense

@@ -16,9 +16,8 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from foldless import KernelSVC
-from foldless.contracts import Box, Stop
-from foldless.criteria import SAFE_AMPLITUDES, Evidence, EvidenceEP, EvidenceHMC
-from foldless.errors import (
+from foldless.core.contracts import Box, Stop
+from foldless.core.errors import (
     CriterionWarning,
     JitterWarning,
     LandmarkWarning,
@@ -26,6 +25,7 @@ from foldless.errors import (
     UnreadableSolution,
     UnsuitableBias,
 )
+from foldless.criteria import SAFE_AMPLITUDES, Evidence, EvidenceEP, EvidenceHMC
 from foldless.grams import DenseGram
 from foldless.machines import HingeSVM, SquaredHingeSVM
 from foldless.objective import Problem
@@ -288,7 +288,7 @@ def test_a_hinge_machine_tuned_by_radius_and_margin_is_warned_about(moons):
         KernelSVC(loss="squared_hinge", criterion="radius-margin").fit(*moons)
 
 
-@pytest.mark.filterwarnings("ignore::foldless.errors.CriterionWarning")
+@pytest.mark.filterwarnings("ignore::foldless.core.errors.CriterionWarning")
 def test_bounds_keep_the_laplace_evidence_from_its_false_maximum():
     """A tenth of the labels is wrong: with a wide amplitude the hinge machine explains each point by itself, and knows nothing."""
     rng = np.random.default_rng(2)

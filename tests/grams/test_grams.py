@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from foldless.errors import NotPositiveDefinite
+from foldless.core.errors import NotPositiveDefinite
 from foldless.grams import DenseGram, LowRankGram
 from oracles_klr import bordered_inverse, covariance
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
+from foldless.core.errors import UnsuitableBias
 from foldless.criteria import EvidenceEP, ep_posterior
-from foldless.errors import UnsuitableBias
 from foldless.inference import HingeSite, SquaredHingeSite, class_probability, expectation_propagation
 from foldless.losses import Hinge, SquaredHinge
 from foldless.machines import HingeSVM, SquaredHingeSVM

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
+from foldless.core.errors import Undefined, UnknownName
 from foldless.criteria import ABIC, SIC, HyperPrior, Mallows
-from foldless.errors import Undefined, UnknownName
 from foldless.grams import DenseGram, LowRankGram
 from foldless.inference import noise
 from foldless.machines import Ridge, Subset

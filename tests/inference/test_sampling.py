@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from foldless.core.errors import UnsuitableBias
 from foldless.criteria import EvidenceHMC
-from foldless.errors import UnsuitableBias
 from foldless.inference import (
     HingeSite,
     Reference,

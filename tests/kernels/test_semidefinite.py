@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
-from foldless.errors import NotPositiveDefinite
+from foldless.core.errors import NotPositiveDefinite
 from foldless.grams import DenseGram, LowRankGram
 from foldless.kernels import Laplacian, Sigmoid
 from foldless.machines import HingeSVM

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import PoissonRegressor
 
+from foldless.core.errors import Undefined
 from foldless.criteria import GACV, KRIC, LOO, AICd, Evidence, KFold, loo_outputs
-from foldless.errors import Undefined
 from foldless.grams import DenseGram, LowRankGram
 from foldless.losses import LogCosh, Logistic, Poisson, SmoothSquaredHinge, Squared
 from foldless.machines import SmoothMachine

@@ -4,11 +4,11 @@ from pytest import approx
 
 import oracles_spectral as oracles
 import reference_set as ref
+from foldless.core.errors import Undefined
+from foldless.core.labels import balanced_weights, error_fraction, middle_of_best
 from foldless.criteria import GCV, LOO, CalibratedLOO, Evidence, KFold
 from foldless.criteria.calibrated import best_slope
-from foldless.errors import Undefined
 from foldless.grams import DenseGram, LowRankGram, SpectralFactor
-from foldless.labels import balanced_weights, error_fraction, middle_of_best
 from foldless.machines import LSSVM
 
 VARIANTS = [(bias, weighted) for bias in (True, False) for weighted in (False, True)]

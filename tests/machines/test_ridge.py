@@ -8,8 +8,8 @@ from sklearn.kernel_ridge import KernelRidge
 
 import oracles_ridge as oracle
 from foldless import posterior
+from foldless.core.errors import NotPositiveDefinite, Undefined
 from foldless.criteria import ABIC, LOO, KFold
-from foldless.errors import NotPositiveDefinite, Undefined
 from foldless.grams import ChunkedGram, DenseGram, LowRankGram
 from foldless.grams.chunked import NotStored
 from foldless.machines import Ridge, Subset

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from foldless.errors import NotPositiveDefinite, Undefined
+from foldless.core.errors import NotPositiveDefinite, Undefined
 from foldless.grams import DenseGram, LowRankGram
 from foldless.losses import Logistic
 from foldless.machines import SmoothMachine

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
 
+from foldless.core.errors import Undefined
 from foldless.criteria import LOO, loo_outputs
-from foldless.errors import Undefined
 from foldless.grams import DenseGram, LowRankGram
 from foldless.losses import Logistic
 from foldless.machines import SmoothMachine, SoftmaxMachine

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
+from foldless.core.errors import Undefined
 from foldless.criteria import LOO, SIC, Mallows
-from foldless.errors import Undefined
 from foldless.grams import DenseGram, LowRankGram
 from foldless.machines import Subset, forward
 

@@ -8,7 +8,7 @@ from sklearn.svm import SVC, LinearSVC
 from foldless import box_solver
 from foldless.box_solver import active_sets, descend, solve_box
 from foldless.boxqp import BoxQP
-from foldless.errors import JitterWarning, NotPositiveDefinite, Undefined
+from foldless.core.errors import JitterWarning, NotPositiveDefinite, Undefined
 from foldless.grams import DenseGram, LowRankGram
 from foldless.machines import HingeSVM, SquaredHingeSVM, path
 from foldless.rough_start import rough

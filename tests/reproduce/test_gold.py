@@ -8,7 +8,7 @@ from sklearn.svm import SVC
 
 from foldless import KernelSVC
 from foldless.attempts import frozen
-from foldless.contracts import Step
+from foldless.core.contracts import Step
 from foldless.criteria import HyperPrior
 from foldless.reproduce import gold
 from foldless.searches import EllipticalSlice, RandomWalk

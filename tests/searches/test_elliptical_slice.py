@@ -5,10 +5,10 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from foldless import KernelLogisticRegression, KernelSearch, KernelSVC, criteria
-from foldless.contracts import Box, Evaluation, Stop
+from foldless.core.contracts import Box, Evaluation, Stop
+from foldless.core.labels import as_columns
 from foldless.criteria import HyperPrior
 from foldless.datasets import make_ripley, make_twonorm
-from foldless.labels import as_columns
 from foldless.machines import LSSVM, HingeSVM, Ridge, SquaredHingeSVM
 from foldless.objective import Problem
 from foldless.representation import Dense

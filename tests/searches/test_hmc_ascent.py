@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from foldless.contracts import Box, Evaluation, Stop
+from foldless.core.contracts import Box, Evaluation, Stop
 from foldless.searches import HMCAscent
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from foldless import searches
-from foldless.contracts import Box, Evaluation, Stop
+from foldless.core.contracts import Box, Evaluation, Stop
 from foldless.searches import LBFGS, Grid, HierarchicalGrid, MultiStart, NelderMead
 
 BOX = Box(np.array([-3.0, -2.0]), np.array([3.0, 4.0]))

@@ -7,8 +7,8 @@ from pkgutil import iter_modules
 from typing import Annotated
 
 from foldless import reproduce as papers
+from foldless.core.errors import UnknownName
 from foldless.data import DataError
-from foldless.errors import UnknownName
 from foldless.options import Json, listed, typer
 from foldless.report import say
 from foldless.terminal import print_json, waiting

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from foldless.catalogue import name_of
 from foldless.compare import compare as compare_all
-from foldless.contracts import Stop
-from foldless.errors import INTERRUPTED
+from foldless.core.contracts import Stop
+from foldless.core.errors import INTERRUPTED
 from foldless.model_file import save_model
 from foldless.options import (
     Budget,

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from functools import singledispatchmethod
 from typing import Any, ClassVar
 
-from foldless.contracts import LazyReading, PathReading, Reading
+from foldless.core.contracts import LazyReading, PathReading, Reading
 from foldless.criterion import BY_NAME, Criterion
 from foldless.inference import laplace_evidence, noise
 from foldless.machines import RidgeSolution, SmoothSolution, SquaredHingeSolution, SVMSolution

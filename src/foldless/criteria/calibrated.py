@@ -13,11 +13,11 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit
 
-from foldless.contracts import LazyReading, Reading
+from foldless.core.contracts import LazyReading, Reading
+from foldless.core.errors import Undefined
+from foldless.core.labels import are_labels, error_fraction
 from foldless.criterion import Criterion
-from foldless.errors import Undefined
 from foldless.inference import through_left_out
-from foldless.labels import are_labels, error_fraction
 from foldless.machines import LSSVMSolution
 
 ROUNDS, ACCURACY, TINY = 100, 1e-12, 1e-300  # of Newton's method

@@ -7,10 +7,10 @@ from typing import ClassVar
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from foldless.contracts import Reading
+from foldless.core.contracts import Reading
+from foldless.core.errors import Undefined
+from foldless.core.labels import are_labels, classes_of, error_fraction
 from foldless.criterion import Criterion
-from foldless.errors import Undefined
-from foldless.labels import are_labels, classes_of, error_fraction
 from foldless.machines import LSSVMSolution, RidgeSolution, SmoothSolutions, SupportSolutions
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import singledispatchmethod
 from typing import ClassVar
 
-from foldless.contracts import LazyReading, Reading
+from foldless.core.contracts import LazyReading, Reading
 from foldless.criterion import Criterion
 from foldless.inference import Bend, differentiate
 from foldless.machines import SmoothSolution

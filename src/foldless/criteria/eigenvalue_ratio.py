@@ -11,9 +11,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.contracts import LazyReading, Reading, Targeted
+from foldless.core.contracts import LazyReading, Reading, Targeted
+from foldless.core.errors import Undefined
 from foldless.criterion import Criterion
-from foldless.errors import Undefined
 
 
 @dataclass(frozen=True)

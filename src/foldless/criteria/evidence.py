@@ -6,9 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.contracts import LazyReading, PathReading, Reading
+from foldless.core.contracts import LazyReading, PathReading, Reading
+from foldless.core.errors import Undefined
+from foldless.core.linalg import add_symmetric, embed
 from foldless.criterion import Criterion
-from foldless.errors import Undefined
 from foldless.inference import (
     HingeSite,
     SquaredHingeSite,
@@ -16,7 +17,6 @@ from foldless.inference import (
     implicit,
     laplace_evidence,
 )
-from foldless.linalg import add_symmetric, embed
 from foldless.machines import (
     LSSVM,
     HingeSVM,

@@ -6,9 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.contracts import LazyReading, Reading
+from foldless.core.contracts import LazyReading, Reading
+from foldless.core.errors import Undefined, UnsuitableBias
 from foldless.criterion import Criterion
-from foldless.errors import Undefined, UnsuitableBias
 from foldless.inference import HingeSite, SquaredHingeSite, expectation_propagation
 from foldless.machines import SquaredHingeSolution, SVMSolution
 

@@ -12,9 +12,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.contracts import Reading
+from foldless.core.contracts import Reading
+from foldless.core.errors import UnsuitableBias
+from foldless.core.linalg import symmetric, symmetric_operator
 from foldless.criterion import Criterion
-from foldless.errors import UnsuitableBias
 from foldless.inference import (
     HingeSite,
     Reference,
@@ -25,7 +26,6 @@ from foldless.inference import (
     expectation_propagation,
     rhat,
 )
-from foldless.linalg import symmetric, symmetric_operator
 from foldless.machines import SquaredHingeSolution, SVMSolution
 
 SITES = {1: HingeSite, 2: SquaredHingeSite}

@@ -13,11 +13,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.contracts import LazyReading, Reading
+from foldless.core.contracts import LazyReading, Reading
+from foldless.core.errors import Undefined
+from foldless.core.linalg import add_symmetric
 from foldless.criterion import Criterion
-from foldless.errors import Undefined
 from foldless.inference import Bend, differentiate, implicit
-from foldless.linalg import add_symmetric
 from foldless.losses import Logistic
 from foldless.machines import SmoothSolution, SquaredHingeSolution, SVMSolution
 

@@ -7,10 +7,10 @@ from typing import ClassVar
 import numpy as np
 
 from foldless.basis import EPS
-from foldless.contracts import LazyReading, PathReading, Reading
+from foldless.core.contracts import LazyReading, PathReading, Reading
+from foldless.core.errors import Undefined
+from foldless.core.linalg import add_symmetric
 from foldless.criterion import Criterion
-from foldless.errors import Undefined
-from foldless.linalg import add_symmetric
 from foldless.linear import Sensitivity
 from foldless.machines import LinearSolution, LSSVMSolution
 

@@ -11,9 +11,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.contracts import Reading
+from foldless.core.contracts import Reading
+from foldless.core.errors import UnsuitableBias
 from foldless.criterion import Criterion
-from foldless.errors import UnsuitableBias
 from foldless.machines import SmoothSolution, SquaredHingeSolution, SVMSolution
 
 

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foldless.basis import EPS
-from foldless.contracts import LazyReading, PathReading, Reading
+from foldless.core.contracts import LazyReading, PathReading, Reading
+from foldless.core.errors import Undefined
+from foldless.core.labels import are_labels, error_fraction
+from foldless.core.linalg import cholesky, solve_lower, symmetric
 from foldless.criterion import Criterion
-from foldless.errors import Undefined
 from foldless.folds import assign
 from foldless.inference import Bend, differentiate
-from foldless.labels import are_labels, error_fraction
-from foldless.linalg import cholesky, solve_lower, symmetric
 from foldless.linear import Sensitivity
 from foldless.machines import LinearSolution, LSSVMSolution, SmoothSolution
 

@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import expit, logsumexp, softmax
 
-from foldless.contracts import LazyReading, Reading, Vector
+from foldless.core.contracts import LazyReading, Reading, Vector
+from foldless.core.linalg import add_symmetric
 from foldless.criterion import Criterion
 from foldless.inference import Bend, differentiate, through_outputs
-from foldless.linalg import add_symmetric
 from foldless.machines import SmoothSolution, SquaredHingeSolution, SVMSolution
 
 CERTAIN = 0.5  # leverage above which a linearised leave-one-out says little

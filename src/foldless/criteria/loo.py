@@ -14,9 +14,10 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import log_softmax, softmax
 
-from foldless.contracts import LazyReading, PathReading, Reading
+from foldless.core.contracts import LazyReading, PathReading, Reading
+from foldless.core.errors import Undefined
+from foldless.core.labels import are_labels, error_fraction
 from foldless.criterion import Criterion
-from foldless.errors import Undefined
 from foldless.inference import (
     Bend,
     differentiate,
@@ -26,7 +27,6 @@ from foldless.inference import (
     third,
     through_left_out,
 )
-from foldless.labels import are_labels, error_fraction
 from foldless.linear import Sensitivity
 from foldless.machines import (
     LinearSolution,

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from foldless.contracts import PathReading, Reading
+from foldless.core.contracts import PathReading, Reading
 from foldless.criterion import Criterion
 from foldless.inference import noise
 from foldless.linear import Sensitivity

@@ -14,9 +14,9 @@ import numpy as np
 
 from foldless.box_solver import solve_box
 from foldless.boxqp import BoxQP
-from foldless.contracts import Reading
+from foldless.core.contracts import Reading
+from foldless.core.linalg import add_symmetric
 from foldless.criterion import Criterion
-from foldless.linalg import add_symmetric
 from foldless.machines import SquaredHingeSolution, SVMSolution
 
 APART = 1e-10  # of the mean diagonal

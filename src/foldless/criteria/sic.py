@@ -28,11 +28,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from foldless.basis import scale
-from foldless.contracts import PathReading, Reading, Vector
+from foldless.core.contracts import PathReading, Reading, Vector
+from foldless.core.errors import UnknownName
+from foldless.core.linalg import symmetric_operator
 from foldless.criterion import Criterion
-from foldless.errors import UnknownName
 from foldless.inference import noise, norm
-from foldless.linalg import symmetric_operator
 from foldless.linear import Sensitivity
 from foldless.machines import LinearSolution
 from foldless.smoother import DenseSmoother

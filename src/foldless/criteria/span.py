@@ -13,10 +13,10 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit
 
-from foldless.contracts import Reading
+from foldless.core.contracts import Reading
+from foldless.core.linalg import embed
 from foldless.criterion import Criterion
 from foldless.inference import implicit, span_margins
-from foldless.linalg import embed
 from foldless.machines import SquaredHingeSolution, SVMSolution
 
 

@@ -12,10 +12,10 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import logsumexp
 
-from foldless.contracts import LazyReading, Reading, Targeted
+from foldless.core.contracts import LazyReading, Reading, Targeted
+from foldless.core.errors import Undefined, UnknownName
+from foldless.core.labels import check_labels
 from foldless.criterion import Criterion
-from foldless.errors import Undefined, UnknownName
-from foldless.labels import check_labels
 
 NORMALISERS = ("trace", "sum", "frobenius")
 CLOSE = 1e-5  # relative gap of eigenvalues below which a divided difference is taken as a derivative

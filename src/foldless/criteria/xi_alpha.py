@@ -12,9 +12,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.contracts import Reading
+from foldless.core.contracts import Reading
+from foldless.core.errors import Undefined
 from foldless.criterion import Criterion
-from foldless.errors import Undefined
 from foldless.machines import SmoothSolution, SquaredHingeSolution, SVMSolution
 
 

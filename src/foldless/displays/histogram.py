@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from foldless.extras import need
+from foldless.core.optional_imports import need
 
 
 @dataclass(eq=False)

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 
 from foldless.canvas import place, tuned
-from foldless.errors import JitterWarning
+from foldless.core.errors import JitterWarning
 from foldless.landscape import descents, surface
 
 LEVELS = 14

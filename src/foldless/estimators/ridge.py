@@ -8,9 +8,9 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from foldless import posterior
-from foldless.errors import Undefined
+from foldless.core.errors import Undefined
+from foldless.core.linalg import solve_lower
 from foldless.grams import DenseGram
-from foldless.linalg import solve_lower
 from foldless.machines import Ridge, penalty_roots
 from foldless.shell import RegressorShell, regularisation
 from foldless.verbs import diagonal, gram

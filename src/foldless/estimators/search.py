@@ -20,9 +20,9 @@ from sklearn.utils.validation import (
 )
 
 from foldless.attempts import Task, plan_attempts, take_apart
+from foldless.core.errors import JitterWarning, Undefined
+from foldless.core.parallel import side_by_side
 from foldless.ensemble import Ensemble, votes
-from foldless.errors import JitterWarning, Undefined
-from foldless.jobs import side_by_side
 from foldless.progress import progress
 from foldless.space import read_space
 

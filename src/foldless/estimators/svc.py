@@ -6,10 +6,10 @@ from sklearn.gaussian_process.kernels import ConstantKernel
 from sklearn.utils import compute_sample_weight
 
 from foldless.calibration import calibrate
+from foldless.core.errors import Undefined, UnknownName
+from foldless.core.linalg import inverse_lower
 from foldless.criteria import SAFE_AMPLITUDES, ep_posterior, loo_outputs
-from foldless.errors import Undefined, UnknownName
 from foldless.inference import HingeSite, SquaredHingeSite, class_probability, span_margins
-from foldless.linalg import inverse_lower
 from foldless.machines import HingeSVM, SquaredHingeSVM
 from foldless.selection import as_criterion, as_kernel
 from foldless.shell import ClassifierShell, probabilities, regularisation

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
-from foldless.contracts import Matrix
-from foldless.errors import FoldlessError
+from foldless.core.contracts import Matrix
+from foldless.core.errors import FoldlessError
 from foldless.verbs import Pairs, diagonal, gram
 
 STRIP = 4_000_000  # entries of K that exist at a time, unless told

@@ -22,9 +22,9 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg import blas, lapack, svd
 
-from foldless.contracts import Matrix, Vector
-from foldless.errors import NotPositiveDefinite
-from foldless.linalg import (
+from foldless.core.contracts import Matrix, Vector
+from foldless.core.errors import NotPositiveDefinite
+from foldless.core.linalg import (
     Complement,
     Eigenpairs,
     centre,
@@ -226,7 +226,7 @@ class DenseGram:
 
 @dataclass(frozen=True, eq=False)
 class DenseFactor:
-    """Cholesky factor of ``I + S K S``; see :class:`foldless.contracts.Factor`."""
+    """Cholesky factor of ``I + S K S``; see :class:`foldless.core.contracts.Factor`."""
 
     K: Matrix  # centred when there is a bias
     w: Vector

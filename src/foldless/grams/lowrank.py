@@ -23,9 +23,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from foldless.contracts import Matrix, Vector
-from foldless.features import Features
-from foldless.linalg import (
+from foldless.core.contracts import Matrix, Vector
+from foldless.core.linalg import (
     Complement,
     Eigenpairs,
     Operator,
@@ -41,6 +40,7 @@ from foldless.linalg import (
     symmetric_operator,
     weighted_square,
 )
+from foldless.features import Features
 
 STRIP = 1000  # rows of K formed at a time where every entry must be seen
 
@@ -194,7 +194,7 @@ class LowRankGram(FeatureGram):
 
 @dataclass(frozen=True, eq=False)
 class LowRankFactor:
-    """Factor of ``I + S F F' S``; see :class:`foldless.contracts.Factor`."""
+    """Factor of ``I + S F F' S``; see :class:`foldless.core.contracts.Factor`."""
 
     F: Features  # with a bias, of the centred rows and a one
     w: Vector

@@ -16,8 +16,8 @@ from functools import cached_property
 
 import numpy as np
 
-from foldless.contracts import Vector
-from foldless.linalg import Eigenpairs, symmetric_operator
+from foldless.core.contracts import Vector
+from foldless.core.linalg import Eigenpairs, symmetric_operator
 
 
 def _rows(x, M):
@@ -26,7 +26,7 @@ def _rows(x, M):
 
 @dataclass(frozen=True, eq=False)
 class SpectralFactor:
-    r"""The verbs of :class:`foldless.contracts.Factor` for ``w = v / lam``, from ``Gram.weighted_spectrum``.
+    r"""The verbs of :class:`foldless.core.contracts.Factor` for ``w = v / lam``, from ``Gram.weighted_spectrum``.
 
     Parameters
     ----------

@@ -34,10 +34,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import erfcx, expit, log_ndtr
 
-from foldless.contracts import Gram, Vector
-from foldless.errors import Undefined
+from foldless.core.contracts import Gram, Vector
+from foldless.core.errors import Undefined
+from foldless.core.linalg import add_symmetric
 from foldless.fixed_point import FixedPoint
-from foldless.linalg import add_symmetric
 
 TOLERANCE = 1e-10  # on the change of the sites, relative to the largest
 ROUNDS = 1000

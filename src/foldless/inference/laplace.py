@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from foldless.contracts import Gram, Matrix, Vector
-from foldless.linalg import add_symmetric
+from foldless.core.contracts import Gram, Matrix, Vector
+from foldless.core.linalg import add_symmetric
 
 
 @dataclass(frozen=True, eq=False)

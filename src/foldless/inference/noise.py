@@ -31,7 +31,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from foldless.basis import EPS, same_array
-from foldless.errors import Undefined, UnknownName
+from foldless.core.errors import Undefined, UnknownName
 from foldless.linear import Sensitivity
 from foldless.machines import Ridge, RidgeSolution
 

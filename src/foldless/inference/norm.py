@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from foldless.basis import EPS, Basis, kernel_basis, scale
-from foldless.contracts import Matrix, Vector
-from foldless.errors import NotPositiveDefinite
+from foldless.core.contracts import Matrix, Vector
+from foldless.core.errors import NotPositiveDefinite
 from foldless.linear import Sensitivity
 
 STABILISER = 1e-2  # gamma, relative to the largest eigenvalue

@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from foldless.contracts import Matrix, Vector
+from foldless.core.contracts import Matrix, Vector
 
 BURN = 100  # rounds of slice sampling from draws of the reference
 TUNE = 60  # trajectories that adapt the step

@@ -27,8 +27,8 @@ from functools import singledispatch
 import numpy as np
 
 from foldless.boxqp import LOWER
-from foldless.errors import JitterWarning, Undefined
-from foldless.linalg import add_symmetric
+from foldless.core.errors import JitterWarning, Undefined
+from foldless.core.linalg import add_symmetric
 from foldless.machines import SquaredHingeSolution, SVMSolution
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
-from foldless.linalg import strips
+from foldless.core.linalg import strips
 from foldless.verbs import gram_of, pullback_of, semidefinite
 
 VANISHED = (

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foldless.targets import check_numbers
+from foldless.core.targets import check_numbers
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@ r"""Logistic loss :math:`\log(1 + e^{-yz})` for labels y = -1, 1."""
 import numpy as np
 from scipy.special import expit
 
-from foldless.errors import Undefined
-from foldless.targets import check_signs
+from foldless.core.errors import Undefined
+from foldless.core.targets import check_signs
 
 
 class Logistic:

@@ -3,7 +3,7 @@ r"""Poisson loss :math:`e^z - y z + \log y!` for counts y, with the logarithm of
 import numpy as np
 from scipy.special import gammaln
 
-from foldless.errors import Undefined
+from foldless.core.errors import Undefined
 
 CEILING = 300.0  # of z in the exponential: a rate of 1e130 is as wrong as a larger one, and finite
 

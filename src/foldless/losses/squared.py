@@ -2,7 +2,7 @@ r"""Squared loss :math:`\tfrac12 (y - z)^2` for numbers y; the machine is kernel
 
 import numpy as np
 
-from foldless.targets import check_numbers
+from foldless.core.targets import check_numbers
 
 
 class Squared:

@@ -2,8 +2,8 @@ r"""Squared hinge loss :math:`\tfrac12 [1 - y z]_+^2` for labels y = -1, 1."""
 
 import numpy as np
 
-from foldless.errors import Undefined
-from foldless.targets import check_signs
+from foldless.core.errors import Undefined
+from foldless.core.targets import check_signs
 
 
 class SmoothSquaredHinge:

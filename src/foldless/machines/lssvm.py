@@ -28,9 +28,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.contracts import Factor, Gram, Matrix, Vector
+from foldless.core.contracts import Factor, Gram, Matrix, Vector
+from foldless.core.labels import balanced_weights
 from foldless.grams import SpectralFactor
-from foldless.labels import balanced_weights
 
 ROUTES = ("cholesky", "spectrum")
 

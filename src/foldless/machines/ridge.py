@@ -30,8 +30,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from foldless.basis import EPS, Basis, column_space, intercept, kernel_basis, scale, thin
-from foldless.contracts import Vector
-from foldless.errors import NotPositiveDefinite, Undefined
+from foldless.core.contracts import Vector
+from foldless.core.errors import NotPositiveDefinite, Undefined
 from foldless.linear import LinearSolution, Sensitivity, checked_targets
 from foldless.posterior import spread
 from foldless.smoother import DenseSmoother, SpectralSmoother, along_path

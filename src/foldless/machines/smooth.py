@@ -24,8 +24,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from foldless.columns import Columns
-from foldless.contracts import Gram, Vector
-from foldless.errors import Undefined
+from foldless.core.contracts import Gram, Vector
+from foldless.core.errors import Undefined
 
 DECREMENT = 1e-20  # the Newton decrement at which a fit is final, per unit of weight
 ROUGH = 1e-10  # the same while searching: outputs to about five digits

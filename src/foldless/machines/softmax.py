@@ -27,9 +27,9 @@ import numpy as np
 from scipy.linalg import helmert, lapack
 from scipy.special import log_softmax, softmax
 
-from foldless.contracts import Gram, Matrix, Vector
-from foldless.errors import Undefined
-from foldless.linalg import cholesky, mirror, solve_lower
+from foldless.core.contracts import Gram, Matrix, Vector
+from foldless.core.errors import Undefined
+from foldless.core.linalg import cholesky, mirror, solve_lower
 
 DECREMENT = 1e-20  # the Newton decrement at which a fit is final, per point
 ROUGH = 1e-10

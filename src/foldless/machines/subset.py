@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from foldless.basis import EPS, Basis, column_space, intercept, scale
-from foldless.contracts import Vector
-from foldless.errors import Undefined
+from foldless.core.contracts import Vector
+from foldless.core.errors import Undefined
 from foldless.linear import LinearSolution, checked_targets
 from foldless.smoother import SpectralSmoother
 

@@ -28,8 +28,8 @@ import numpy as np
 from foldless.box_solver import active_sets, solve_box
 from foldless.boxqp import FREE, LOWER, UPPER, BoxQP
 from foldless.columns import Columns
-from foldless.contracts import Gram, Vector
-from foldless.errors import JitterWarning, NotPositiveDefinite, Undefined
+from foldless.core.contracts import Gram, Vector
+from foldless.core.errors import JitterWarning, NotPositiveDefinite, Undefined
 from foldless.losses import Hinge, SquaredHinge
 
 JITTER = 1e-10

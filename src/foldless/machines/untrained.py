@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.contracts import Gram, Matrix
+from foldless.core.contracts import Gram, Matrix
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import sys
 
-from foldless.extras import need
+from foldless.core.optional_imports import need
 
 
 def console(stderr=False):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
-from foldless.extras import need
+from foldless.core.optional_imports import need
 
 
 @dataclass(frozen=True)

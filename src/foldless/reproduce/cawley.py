@@ -17,7 +17,7 @@ from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from foldless.baselines import GaussianProcessEP
-from foldless.contracts import Reading
+from foldless.core.contracts import Reading
 from foldless.criterion import Criterion
 from foldless.estimators import KernelLogisticRegression
 from foldless.folds import assign

@@ -34,7 +34,8 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-from foldless.contracts import Box
+from foldless.core.contracts import Box
+from foldless.core.labels import as_columns
 from foldless.criteria import (
     GACV,
     SAFE_AMPLITUDES,
@@ -48,7 +49,6 @@ from foldless.criteria import (
 from foldless.ensemble import votes, weigh
 from foldless.held_out import held_out_cost, improvements, set_aside
 from foldless.inference import HingeSite, class_probability
-from foldless.labels import as_columns
 from foldless.machines import HingeSVM, SquaredHingeSVM
 from foldless.objective import Problem
 from foldless.representation import Dense

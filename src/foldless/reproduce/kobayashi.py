@@ -16,10 +16,10 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.svm import SVC
 
+from foldless.core.linalg import centre
 from foldless.criteria import GACV, kric_at_outputs, kric_sollich_at_outputs
 from foldless.folds import assign
 from foldless.grams import DenseGram
-from foldless.linalg import centre
 from foldless.losses import Logistic
 from foldless.machines import SmoothMachine
 from foldless.representation import leading_nystrom

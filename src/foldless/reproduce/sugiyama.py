@@ -16,9 +16,9 @@ import numpy as np
 from scipy.stats import ttest_ind, wilcoxon
 from sklearn.gaussian_process.kernels import RBF
 
+from foldless.core.errors import Undefined
 from foldless.criteria import ABIC, LOO, SIC, Mallows
 from foldless.datasets import make_sinc, sinc_target
-from foldless.errors import Undefined
 from foldless.grams import DenseGram
 from foldless.machines import Ridge
 from foldless.verbs import gram

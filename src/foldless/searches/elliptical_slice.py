@@ -12,7 +12,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from foldless.contracts import Stop, Vector
+from foldless.core.contracts import Stop, Vector
 from foldless.walk import Search, best_starts
 
 
@@ -63,7 +63,7 @@ class EllipticalSlice(Search):
 
     Examples
     --------
-    >>> from foldless.contracts import Box, Evaluation
+    >>> from foldless.core.contracts import Box, Evaluation
     >>> bowl = lambda theta, carry=None: Evaluation(float(theta @ theta) / 2)
     >>> outcome = EllipticalSlice(draws=5)(bowl, Box(np.array([-9.0]), np.array([9.0])), [np.zeros(1)])
     >>> len(outcome.draws)

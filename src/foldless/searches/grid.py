@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.contracts import Stop
+from foldless.core.contracts import Stop
 from foldless.lattice import axis_points, lattice_optima, usual_points
 from foldless.walk import Search
 

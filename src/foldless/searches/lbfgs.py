@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.optimize import minimize
 
-from foldless.contracts import Stop
+from foldless.core.contracts import Stop
 from foldless.simplex import descend_by_simplex
 from foldless.walk import Search, best_starts
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
-from foldless.contracts import Stop
+from foldless.core.contracts import Stop
 from foldless.starts import sobol_starts
 from foldless.walk import Search, best_starts
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-from foldless.contracts import Stop
+from foldless.core.contracts import Stop
 from foldless.simplex import descend_by_simplex
 from foldless.walk import Search, best_starts
 

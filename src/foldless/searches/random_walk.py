@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.contracts import Stop
+from foldless.core.contracts import Stop
 from foldless.walk import Search, best_starts
 
 

@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-from foldless.errors import MissingExtra
+from foldless.core.errors import MissingExtra
 
 
 def need(module, extra):

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import blas, lapack
 from scipy.sparse.linalg import LinearOperator
 
-from foldless.errors import NotPositiveDefinite
+from foldless.core.errors import NotPositiveDefinite
 
 ROUNDING = (
     50 * np.finfo(float).eps

@@ -1,0 +1,1 @@
+"""What every other part may import; imports nothing of ours."""
