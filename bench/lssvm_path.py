@@ -16,8 +16,8 @@ from sklearn.model_selection import GridSearchCV
 from foldless.core.labels import as_columns
 from foldless.datasets import make_twonorm
 from foldless.grams import DenseGram
+from foldless.kernels.verbs import gram
 from foldless.machines import LSSVM
-from foldless.verbs import gram
 
 STRENGTHS = np.logspace(-4, 4, 30)
 WIDTH = 4.0

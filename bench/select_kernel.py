@@ -16,8 +16,8 @@ from foldless import select_kernel
 from foldless.core.labels import as_columns, error_fraction
 from foldless.datasets import make_twonorm
 from foldless.grams import DenseGram
+from foldless.kernels.verbs import Pairs, gram
 from foldless.machines import LSSVM
-from foldless.verbs import Pairs, gram
 
 KERNELS = [RBF(np.sqrt(2.0**i), "fixed") for i in range(-15, 16)]
 

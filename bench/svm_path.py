@@ -20,9 +20,9 @@ from threadpoolctl import threadpool_limits
 from foldless.core.labels import as_columns
 from foldless.datasets import make_twonorm
 from foldless.grams import DenseGram
+from foldless.kernels.verbs import gram
 from foldless.machines import HingeSVM
 from foldless.machines.svm import path
-from foldless.verbs import gram
 
 STRENGTHS = np.logspace(-2, 2, 20)
 

@@ -15,7 +15,7 @@ import foldless
 from foldless import criteria, displays, searches
 from foldless.cli import run
 from foldless.datasets import make_ripley
-from foldless.named import NAMED
+from foldless.kernels.by_name import NAMED
 
 ROOT = Path(__file__).parents[1]
 GROUPS = [name for name in foldless.__all__ if inspect.ismodule(getattr(foldless, name))]

@@ -8,8 +8,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from foldless.core.errors import Undefined
 from foldless.inference import ProbitSite, expectation_propagation
+from foldless.kernels.verbs import diagonal, gram
 from foldless.representation import Dense
-from foldless.verbs import diagonal, gram
 
 TOLERANCE = 1e-6  # of the sites, while searching and in the end
 

@@ -18,8 +18,8 @@ from foldless.core.linalg import Part, Thin, pivoted_cholesky
 from foldless.core.optional_imports import need
 from foldless.features import Features
 from foldless.grams import FeatureGram
+from foldless.kernels.verbs import Pairs, gram
 from foldless.representation import Cross, Nystrom
-from foldless.verbs import Pairs, gram
 
 ROWS = 50_000  # of a block, at most
 

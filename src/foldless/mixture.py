@@ -18,9 +18,9 @@ from foldless.core.labels import as_columns
 from foldless.core.linalg import centre
 from foldless.criteria import CenteredAlignment, Spectral
 from foldless.grams import DenseGram
+from foldless.kernels.verbs import Pairs, gram
 from foldless.machines import Untrained
 from foldless.selection import as_criterion, as_kernel
-from foldless.verbs import Pairs, gram
 
 FAINT = 1e-6  # weights below this share of the largest are zero
 CLIFF = 1e10  # cost of a mixture for which the criterion does not exist

@@ -7,7 +7,7 @@ from typing import Annotated
 from foldless import criteria, searches
 from foldless.catalogue import MACHINES, TASKS
 from foldless.core.optional_imports import need
-from foldless.named import NAMED
+from foldless.kernels.by_name import NAMED
 
 typer = need("typer", "cli")
 Task = Enum("Task", {name: name for name in ("auto", *TASKS)}, type=str)

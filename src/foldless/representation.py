@@ -13,7 +13,7 @@ from sklearn.gaussian_process.kernels import Kernel, WhiteKernel
 from foldless.core.linalg import long_strips, on_features, pivoted_cholesky, solve_lower
 from foldless.features import FEW
 from foldless.grams import ChunkedGram, DenseGram, LowRankGram
-from foldless.verbs import Pairs, diagonal, gram, pullback, semidefinite
+from foldless.kernels.verbs import Pairs, diagonal, gram, pullback, semidefinite
 
 POOL = 30  # rows looked at per landmark when landmarks are spread out
 TINY = 1e-12  # eigenvalues of a landmark matrix below this, relative to the largest, are rounding

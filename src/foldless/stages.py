@@ -17,8 +17,8 @@ import numpy as np
 
 from foldless.cluster import DaskNystrom
 from foldless.core.errors import LandmarkWarning, UnknownName
+from foldless.kernels.verbs import diagonal
 from foldless.representation import Dense, Nystrom, has_noise, spread_landmarks, uniform_landmarks
-from foldless.verbs import diagonal
 
 GRAMS = ("auto", "dense", "lowrank", "nystrom", "dask")
 SMALL = 250  # rows up to which the whole matrix is the cheapest Gram

@@ -27,8 +27,8 @@ from foldless.criteria import (
 )
 from foldless.grams import DenseGram
 from foldless.inference import refit_margins, span_margins
+from foldless.kernels.verbs import gram, pullback
 from foldless.machines import HingeSVM, SquaredHingeSVM
-from foldless.verbs import gram, pullback
 from oracles_svm import (
     CASES,
     GRAMS,

@@ -9,9 +9,9 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from foldless import KernelLogisticRegression, KernelLSSVC, KernelRidgeRegressor, KernelSVC, criteria
 from foldless.grams import DenseGram
+from foldless.kernels.verbs import gram
 from foldless.losses import Logistic
 from foldless.machines import HingeSVM, Ridge, SmoothMachine, SquaredHingeSVM
-from foldless.verbs import gram
 
 BLIND = ["spectral", "alignment", "centered-alignment", "fsm", "eigenvalue-ratio"]
 SUPPORT = [

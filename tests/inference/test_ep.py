@@ -7,9 +7,9 @@ from scipy.integrate import quad
 from foldless.core.errors import UnsuitableBias
 from foldless.criteria import EvidenceEP, ep_posterior
 from foldless.inference import HingeSite, SquaredHingeSite, class_probability, expectation_propagation
+from foldless.kernels.verbs import gram, pullback
 from foldless.losses import Hinge, SquaredHinge
 from foldless.machines import HingeSVM, SquaredHingeSVM
-from foldless.verbs import gram, pullback
 from oracles_svm import (
     CASES,
     GRAMS,

@@ -19,9 +19,9 @@ from foldless.inference import (
     rhat,
     slice_round,
 )
+from foldless.kernels.verbs import gram, pullback
 from foldless.losses import Hinge, SquaredHinge
 from foldless.machines import HingeSVM, SquaredHingeSVM
-from foldless.verbs import gram, pullback
 from oracles_svm import CASES, GRAMS, POINTS, dense, in_order, kernel, low_rank, markov_log_z, matrix, problem
 
 approx = pytest.approx

@@ -9,8 +9,8 @@ from sklearn.metrics.pairwise import laplacian_kernel
 
 from foldless.criteria import LOO
 from foldless.kernels import Dirichlet, Laplacian, Pairs, Sinc, TrigonometricPolynomial, gram, pullback
+from foldless.kernels.by_name import named_kernel
 from foldless.machines import Ridge
-from foldless.named import named_kernel
 from foldless.representation import Dense, Nystrom
 
 RNG = np.random.default_rng(0)

@@ -10,9 +10,9 @@ from foldless.box_solver import active_sets, descend, solve_box
 from foldless.boxqp import BoxQP
 from foldless.core.errors import JitterWarning, NotPositiveDefinite, Undefined
 from foldless.grams import DenseGram, LowRankGram
+from foldless.kernels.verbs import gram
 from foldless.machines import HingeSVM, SquaredHingeSVM, path
 from foldless.rough_start import rough
-from foldless.verbs import gram
 from oracles_svm import CASES, GRAMS, POINTS, dense, dual, kernel, low_rank, problem
 
 approx = pytest.approx

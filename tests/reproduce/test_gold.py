@@ -10,9 +10,9 @@ from foldless import KernelSVC
 from foldless.attempts import frozen
 from foldless.core.contracts import Step
 from foldless.criteria import HyperPrior
+from foldless.kernels.verbs import gram
 from foldless.reproduce import gold
 from foldless.searches import EllipticalSlice, RandomWalk
-from foldless.verbs import gram
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from foldless import posterior
 from foldless.core.errors import Undefined
 from foldless.core.linalg import solve_lower
 from foldless.grams import DenseGram
+from foldless.kernels.verbs import diagonal, gram
 from foldless.machines import Ridge, penalty_roots
 from foldless.shell import RegressorShell, regularisation
-from foldless.verbs import diagonal, gram
 
 
 class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, RegressorShell):

@@ -10,10 +10,10 @@ from foldless.core.errors import Undefined, UnknownName
 from foldless.core.linalg import inverse_lower
 from foldless.criteria import SAFE_AMPLITUDES, ep_posterior, loo_outputs
 from foldless.inference import HingeSite, SquaredHingeSite, class_probability, span_margins
+from foldless.kernels.verbs import diagonal
 from foldless.machines import HingeSVM, SquaredHingeSVM
 from foldless.selection import as_criterion, as_kernel
 from foldless.shell import ClassifierShell, probabilities, regularisation
-from foldless.verbs import diagonal
 
 MACHINES = {"hinge": HingeSVM, "squared_hinge": SquaredHingeSVM}
 SITES = {"hinge": HingeSite, "squared_hinge": SquaredHingeSite}

@@ -9,7 +9,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from foldless.core.contracts import Matrix
 from foldless.core.errors import FoldlessError
-from foldless.verbs import Pairs, diagonal, gram
+from foldless.kernels.verbs import Pairs, diagonal, gram
 
 STRIP = 4_000_000  # entries of K that exist at a time, unless told
 

@@ -20,7 +20,7 @@ from sklearn.gaussian_process.kernels import (
     StationaryKernelMixin,
 )
 
-from foldless.verbs import Pairs, gram_of, pullback_of, semidefinite
+from foldless.kernels.verbs import Pairs, gram_of, pullback_of, semidefinite
 
 
 class Laplacian(StationaryKernelMixin, NormalizedKernelMixin, Kernel):

@@ -21,9 +21,9 @@ from foldless.core.contracts import Reading
 from foldless.criterion import Criterion
 from foldless.estimators import KernelLogisticRegression
 from foldless.folds import assign
+from foldless.kernels.by_name import typical_distance
 from foldless.machines import SmoothSolution
 from foldless.measures import target_information
-from foldless.named import typical_distance
 from foldless.tables import Cell, PaperTable
 
 METHODS = ("LOO-KLR", "KLR", "L-GPC", "EP-GPC")  # the paper's columns that are ours too

@@ -19,8 +19,8 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from foldless.core.labels import error_fraction, middle_of_best
 from foldless.criteria import FSM, CenteredAlignment, EigenvalueRatio, Spectral
 from foldless.grams import DenseGram
+from foldless.kernels.verbs import Pairs, gram
 from foldless.machines import LSSVM, Untrained
-from foldless.verbs import Pairs, gram
 
 KERNELS = tuple(RBF(np.sqrt(2.0**i), "fixed") for i in range(-15, 16))
 MANY = 1000  # rows from which a set counts as large and gets fewer splits

@@ -20,8 +20,8 @@ from foldless.core.errors import Undefined
 from foldless.criteria import ABIC, LOO, SIC, Mallows
 from foldless.datasets import make_sinc, sinc_target
 from foldless.grams import DenseGram
+from foldless.kernels.verbs import gram
 from foldless.machines import Ridge
-from foldless.verbs import gram
 
 KERNEL = RBF(1.0, "fixed")
 METHODS = {

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.gaussian_process.kernels import Hyperparameter, Kernel, StationaryKernelMixin
 
-from foldless.verbs import Pairs, gram_of, pullback_of
+from foldless.kernels.verbs import Pairs, gram_of, pullback_of
 
 
 class CoordinateProduct(StationaryKernelMixin, Kernel):
