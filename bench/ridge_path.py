@@ -18,8 +18,8 @@ from sklearn.model_selection import GridSearchCV
 
 from foldless.core.parallel import one_blas_thread
 from foldless.criteria import LOO
+from foldless.grams.builders import Dense
 from foldless.machines import Ridge
-from foldless.representation import Dense
 
 ALPHAS = np.logspace(-6, 3, 50)
 PROBLEMS = {"line": (1, 1.0), "plane": (2, 1.0), "space": (3, 2.0), "eight inputs": (8, 2.0)}  # inputs, width

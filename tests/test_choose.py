@@ -9,8 +9,8 @@ from foldless.core.errors import CriterionWarning, Undefined, UnknownName
 from foldless.core.labels import as_columns
 from foldless.criteria import FSM, LOO, CenteredAlignment, Spectral
 from foldless.grams import DenseGram
+from foldless.grams.builders import Dense
 from foldless.machines import LSSVM, Untrained
-from foldless.representation import Dense
 
 approx = pytest.approx
 WIDTHS = 2.0 ** np.arange(-6, 6)

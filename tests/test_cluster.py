@@ -7,14 +7,14 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from foldless import KernelLogisticRegression, KernelLSSVC, KernelRidgeRegressor, KernelSVC
-from foldless.cluster import DaskNystrom
 from foldless.core.errors import MissingExtra
 from foldless.criteria import ABIC, GACV, GCV, KRIC, LOO, Evidence
+from foldless.grams.builders import Nystrom
+from foldless.grams.dask import DaskNystrom
 from foldless.kernels import Laplacian
 from foldless.losses import Logistic, Poisson
 from foldless.machines import LSSVM, SmoothMachine
 from foldless.objective import Problem
-from foldless.representation import Nystrom
 
 pytestmark = pytest.mark.xdist_group("cluster")  # one cluster for all of them
 N, LANDMARKS = 130, np.arange(0, 130, 11)

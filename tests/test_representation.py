@@ -5,9 +5,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern, WhiteKernel
 
 from foldless.criteria import LOO
-from foldless.losses import Logistic
-from foldless.machines import SmoothMachine
-from foldless.representation import (
+from foldless.grams.builders import (
     Dense,
     Nystrom,
     greedy_landmarks,
@@ -15,6 +13,8 @@ from foldless.representation import (
     spread_landmarks,
     uniform_landmarks,
 )
+from foldless.losses import Logistic
+from foldless.machines import SmoothMachine
 
 KERNELS = [RBF([0.9, 1.4]), ConstantKernel(2.0) * Matern(1.1, nu=1.5) + DotProduct(0.5)]
 

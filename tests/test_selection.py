@@ -11,10 +11,10 @@ from foldless import criteria, plan, searches
 from foldless.core.contracts import Stop
 from foldless.core.errors import LandmarkWarning, SearchWarning, Undefined, UnknownName
 from foldless.datasets import make_ripley, make_twonorm
+from foldless.grams.builders import Dense, Nystrom
 from foldless.kernels.verbs import gram
 from foldless.losses import Logistic
 from foldless.machines import SmoothMachine
-from foldless.representation import Dense, Nystrom
 from foldless.selection import as_criterion, as_kernel, as_search, select
 from foldless.stages import Stages
 

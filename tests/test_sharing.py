@@ -6,7 +6,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from foldless import KernelLogisticRegression, KernelLSSVC
 from foldless.datasets import make_ripley
-from foldless.representation import Dense, Nystrom
+from foldless.grams.builders import Dense, Nystrom
 from foldless.sharing import FIRST, sharing
 
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from foldless.core.contracts import Matrix, Vector
 from foldless.core.linalg import thin_root
-from foldless.features import Features
 from foldless.grams import LowRankGram
+from foldless.grams.features import Features
 
 EPS = np.finfo(float).eps
 FEW = 300  # rows up to which an eigendecomposition is too quick to be avoided

@@ -15,9 +15,9 @@ from foldless.core.errors import NotPositiveDefinite, Undefined, UnknownName
 from foldless.core.labels import as_columns
 from foldless.core.linalg import check_symmetric
 from foldless.grams import DenseGram
+from foldless.grams.builders import Chunked, Dense, Nystrom, spread_landmarks
 from foldless.machines import Untrained
 from foldless.objective import Problem
-from foldless.representation import Chunked, Dense, Nystrom, spread_landmarks
 from foldless.searches import LBFGS
 from foldless.selection import advise, as_criterion, as_kernel, regularise
 from foldless.stages import is_precomputed

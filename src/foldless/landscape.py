@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from foldless.core.parallel import one_blas_thread
-from foldless.representation import Dense, Nystrom, has_noise, spread_landmarks
+from foldless.grams.builders import Dense, Nystrom, has_noise, spread_landmarks
 from foldless.stages import is_precomputed
 
 LANDMARKS = 96  # of the grid: the picture shows a landscape, the search saw more

@@ -33,7 +33,7 @@ from foldless.core.linalg import (
     symmetric_operator,
     weighted_square,
 )
-from foldless.features import Features
+from foldless.grams.features import Features
 
 SYMMETRIC = 1e-8  # of the largest entry: what K and its transpose may differ by
 

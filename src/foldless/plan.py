@@ -13,11 +13,11 @@ from sklearn.gaussian_process.kernels import Kernel
 from foldless.core.contracts import Box, Outcome, Step, Stop
 from foldless.core.errors import CriterionWarning, SearchWarning, Undefined
 from foldless.criterion import Criterion
+from foldless.grams.builders import Dense, Nystrom
 from foldless.held_out import held_out_cost, improvements, machine_of_rows, set_aside
 from foldless.kernels.verbs import diagonal
 from foldless.machines import Untrained
 from foldless.objective import Problem
-from foldless.representation import Dense, Nystrom
 from foldless.sharing import shared_representation
 from foldless.stages import Stages, is_precomputed, representation_gap
 from foldless.starts import sobol_starts

@@ -15,10 +15,10 @@ from foldless.core.contracts import Stop
 from foldless.core.errors import CriterionWarning, Undefined, UnknownName, UnreadableSolution
 from foldless.core.parallel import one_blas_thread, side_by_side
 from foldless.criterion import Criterion
+from foldless.grams.builders import Dense, Nystrom, has_noise, spread_landmarks
 from foldless.kernels.by_name import named_kernel
 from foldless.objective import Problem
 from foldless.plan import REGULARISATION, WIDTHS, Plan, Selection, Trial
-from foldless.representation import Dense, Nystrom, has_noise, spread_landmarks
 from foldless.stages import is_precomputed
 from foldless.walk import Search
 

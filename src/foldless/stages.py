@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from foldless.cluster import DaskNystrom
 from foldless.core.errors import LandmarkWarning, UnknownName
+from foldless.grams.builders import Dense, Nystrom, has_noise, spread_landmarks, uniform_landmarks
+from foldless.grams.dask import DaskNystrom
 from foldless.kernels.verbs import diagonal
-from foldless.representation import Dense, Nystrom, has_noise, spread_landmarks, uniform_landmarks
 
 GRAMS = ("auto", "dense", "lowrank", "nystrom", "dask")
 SMALL = 250  # rows up to which the whole matrix is the cheapest Gram

@@ -7,10 +7,10 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from foldless.core.errors import UnknownName
 from foldless.criteria import LOO, EvidenceEP, HyperPrior
+from foldless.grams.builders import Dense
 from foldless.losses import Logistic
 from foldless.machines import HingeSVM, SmoothMachine
 from foldless.objective import Problem
-from foldless.representation import Dense
 from foldless.selection import select
 
 

@@ -9,9 +9,9 @@ import reference_set as ref
 from foldless.core.errors import Undefined, UnknownName, UnreadableSolution
 from foldless.criteria import FSM, Alignment, CenteredAlignment, EigenvalueRatio, Spectral
 from foldless.grams import ChunkedGram, DenseGram, LowRankGram
+from foldless.grams.builders import Chunked, Dense, Nystrom
 from foldless.losses import Logistic
 from foldless.machines import LSSVM, SmoothMachine, Untrained
-from foldless.representation import Chunked, Dense, Nystrom
 
 approx = pytest.approx
 SPECTRA = [

@@ -17,9 +17,9 @@ from foldless.criteria import (
     sollich,
 )
 from foldless.grams import DenseGram, LowRankGram
+from foldless.grams.builders import Nystrom, leading_nystrom
 from foldless.losses import Logistic
 from foldless.machines import SmoothMachine
-from foldless.representation import Nystrom, leading_nystrom
 from oracles_klr import K1, WIDTH1, X1, Y1, agrees, random_problem, root
 
 FORMS = {"dense": DenseGram, "lowrank": lambda K: LowRankGram(root(K))}

@@ -27,9 +27,9 @@ from foldless.core.errors import (
 )
 from foldless.criteria import SAFE_AMPLITUDES, Evidence, EvidenceEP, EvidenceHMC
 from foldless.grams import DenseGram
+from foldless.grams.builders import Dense
 from foldless.machines import HingeSVM, SquaredHingeSVM
 from foldless.objective import Problem
-from foldless.representation import Dense
 from foldless.searches import HMCAscent
 from oracles_svm import CASES, POINTS
 

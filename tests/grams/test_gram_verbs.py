@@ -8,8 +8,8 @@ from sklearn.gaussian_process.kernels import RBF
 
 from foldless.criteria import CenteredAlignment, Spectral
 from foldless.grams import ChunkedGram, DenseGram, LowRankGram
+from foldless.grams.builders import Chunked
 from foldless.machines import Untrained
-from foldless.representation import Chunked
 
 approx = pytest.approx
 

@@ -8,10 +8,10 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 from sklearn.metrics.pairwise import laplacian_kernel
 
 from foldless.criteria import LOO
+from foldless.grams.builders import Dense, Nystrom
 from foldless.kernels import Dirichlet, Laplacian, Pairs, Sinc, TrigonometricPolynomial, gram, pullback
 from foldless.kernels.by_name import named_kernel
 from foldless.machines import Ridge
-from foldless.representation import Dense, Nystrom
 
 RNG = np.random.default_rng(0)
 X, Z = RNG.uniform(-1.5, 1.5, size=(12, 2)), RNG.uniform(-1.5, 1.5, size=(7, 2))

@@ -14,10 +14,10 @@ from sklearn.gaussian_process.kernels import (
 
 from foldless.core.errors import NotPositiveDefinite
 from foldless.grams import DenseGram, LowRankGram
+from foldless.grams.builders import Dense
 from foldless.kernels import Laplacian, Sigmoid
 from foldless.kernels.verbs import gram, semidefinite
 from foldless.machines import HingeSVM
-from foldless.representation import Dense
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 SURE = [

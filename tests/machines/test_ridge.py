@@ -11,10 +11,10 @@ from foldless import posterior
 from foldless.core.errors import NotPositiveDefinite, Undefined
 from foldless.criteria import ABIC, LOO, KFold
 from foldless.grams import ChunkedGram, DenseGram, LowRankGram
+from foldless.grams.builders import Dense
 from foldless.grams.chunked import NotStored
 from foldless.machines import Ridge, Subset
 from foldless.objective import Problem
-from foldless.representation import Dense
 
 N = 15
 RNG = np.random.default_rng(3)

@@ -9,9 +9,9 @@ from foldless.core.contracts import Box, Evaluation, Stop
 from foldless.core.labels import as_columns
 from foldless.criteria import HyperPrior
 from foldless.datasets import make_ripley, make_twonorm
+from foldless.grams.builders import Dense
 from foldless.machines import LSSVM, HingeSVM, Ridge, SquaredHingeSVM
 from foldless.objective import Problem
-from foldless.representation import Dense
 from foldless.searches import EllipticalSlice
 
 BOX = Box(np.array([-8.0, -8.0]), np.array([8.0, 8.0]))

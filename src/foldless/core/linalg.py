@@ -279,7 +279,7 @@ class Operator(LinearOperator):
 
 @dataclass(frozen=True, eq=False)
 class Thin:
-    """Products of a symmetric matrix G with features F (n, r), see :class:`foldless.features.Features`."""
+    """Products of a symmetric matrix G with features F (n, r), see :class:`foldless.grams.features.Features`."""
 
     parts: list  # of which the rows of ``G F`` are the sum, made when they are asked for
     square: np.ndarray  # ``F' G F``

@@ -2,7 +2,7 @@
 
 from foldless.grams.chunked import ChunkedGram
 from foldless.grams.dense import DenseGram
-from foldless.grams.lowrank import FeatureGram, LowRankGram
-from foldless.grams.spectral import SpectralFactor
+from foldless.grams.low_rank import FeatureGram, LowRankGram
+from foldless.grams.spectral_factor import SpectralFactor
 
 __all__ = ["ChunkedGram", "DenseGram", "FeatureGram", "LowRankGram", "SpectralFactor"]

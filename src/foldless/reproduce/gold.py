@@ -47,12 +47,12 @@ from foldless.criteria import (
     ep_posterior,
 )
 from foldless.ensemble import votes, weigh
+from foldless.grams.builders import Dense
 from foldless.held_out import held_out_cost, improvements, set_aside
 from foldless.inference import HingeSite, class_probability
 from foldless.kernels.verbs import diagonal, gram
 from foldless.machines import HingeSVM, SquaredHingeSVM
 from foldless.objective import Problem
-from foldless.representation import Dense
 from foldless.searches import LBFGS, EarlyStopping, EllipticalSlice, HMCAscent, RandomWalk
 from foldless.tables import Cell, PaperTable
 

@@ -11,8 +11,8 @@ from sklearn.cluster import kmeans_plusplus
 from sklearn.gaussian_process.kernels import Kernel, WhiteKernel
 
 from foldless.core.linalg import long_strips, on_features, pivoted_cholesky, solve_lower
-from foldless.features import FEW
 from foldless.grams import ChunkedGram, DenseGram, LowRankGram
+from foldless.grams.features import FEW
 from foldless.kernels.verbs import Pairs, diagonal, gram, pullback, semidefinite
 
 POOL = 30  # rows looked at per landmark when landmarks are spread out

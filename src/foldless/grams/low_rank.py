@@ -40,13 +40,13 @@ from foldless.core.linalg import (
     symmetric_operator,
     weighted_square,
 )
-from foldless.features import Features
+from foldless.grams.features import Features
 
 STRIP = 1000  # rows of K formed at a time where every entry must be seen
 
 
 class FeatureGram:
-    """``K = F F'``: what needs no more of F than its :class:`foldless.features.Features`, wherever they are."""
+    """``K = F F'``: what needs no more of F than its :class:`foldless.grams.features.Features`, wherever they are."""
 
     dense: ClassVar[bool] = False  # adjoints are operators
     semidefinite: ClassVar[bool] = True
@@ -108,7 +108,7 @@ class LowRankGram(FeatureGram):
     ----------
     F : array of shape (n, r)
     root : tuple, optional
-        How F came about, for the way back to the kernel: see :class:`foldless.representation.Nystrom`.
+        How F came about, for the way back to the kernel: see :class:`foldless.grams.builders.Nystrom`.
     """
 
     F: Matrix

@@ -2,7 +2,7 @@ r"""Landmarks with the rows on a cluster: ``gram="dask"``.
 
 The features :math:`F = K_{nm} L^{-T}` are cut into blocks of rows, each with a worker of Dask together with its rows of X
 and their distances from the landmarks. What a machine asks for is a sum over blocks of small matrices, or a list of
-numbers per row (see :class:`foldless.features.Features`), and so is the gradient: only vectors of n numbers and matrices
+numbers per row (see :class:`foldless.grams.features.Features`), and so is the gradient: only vectors of n numbers and matrices
 of r x r travel.
 """
 
@@ -16,10 +16,10 @@ import numpy as np
 from foldless.core.errors import FoldlessError
 from foldless.core.linalg import Part, Thin, pivoted_cholesky
 from foldless.core.optional_imports import need
-from foldless.features import Features
 from foldless.grams import FeatureGram
+from foldless.grams.builders import Cross, Nystrom
+from foldless.grams.features import Features
 from foldless.kernels.verbs import Pairs, gram
-from foldless.representation import Cross, Nystrom
 
 ROWS = 50_000  # of a block, at most
 
