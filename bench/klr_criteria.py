@@ -16,8 +16,8 @@ from sklearn.gaussian_process.kernels import RBF
 from foldless import criteria
 from foldless.grams import DenseGram
 from foldless.grams.builders import leading_nystrom, uniform_landmarks
-from foldless.losses import Logistic
 from foldless.machines import SmoothMachine
+from foldless.machines.losses import Logistic
 
 SHARED = ("loo", "kfold", "kric", "kric-sollich", "aicd", "gacv", "jaakkola-haussler")
 READ = (*SHARED, "evidence", "abic")

@@ -5,11 +5,11 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from foldless import KernelRidgeRegressor
-from foldless.basis import FEW, thin
 from foldless.criteria import ABIC, GCV, LOO, SIC, Evidence, KFold, Mallows
 from foldless.grams import DenseGram, LowRankGram
 from foldless.kernels import Laplacian
 from foldless.machines import Ridge
+from foldless.machines.least_squares.eigenbasis import FEW, thin
 
 N = 400
 EPS = np.finfo(float).eps
@@ -167,7 +167,7 @@ def test_the_estimator_chooses_the_same_alpha(monkeypatch):
     y = targets(X)[:, 0]
     quick = KernelRidgeRegressor(RBF(1.0, "fixed"), gram="dense").fit(X, y)
     assert thin(quick.selection_.solution.gram) is not quick.selection_.solution.gram
-    monkeypatch.setattr("foldless.basis.thin_root", lambda A, most: None)
+    monkeypatch.setattr("foldless.machines.least_squares.eigenbasis.thin_root", lambda A, most: None)
     slow = KernelRidgeRegressor(RBF(1.0, "fixed"), gram="dense").fit(X, y)
     assert quick.alpha_ == pytest.approx(slow.alpha_, rel=1e-5)
     assert quick.criterion_value_ == pytest.approx(slow.criterion_value_, rel=1e-10)

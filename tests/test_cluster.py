@@ -12,8 +12,8 @@ from foldless.criteria import ABIC, GACV, GCV, KRIC, LOO, Evidence
 from foldless.grams.builders import Nystrom
 from foldless.grams.dask import DaskNystrom
 from foldless.kernels import Laplacian
-from foldless.losses import Logistic, Poisson
 from foldless.machines import LSSVM, SmoothMachine
+from foldless.machines.losses import Logistic, Poisson
 from foldless.objective import Problem
 
 pytestmark = pytest.mark.xdist_group("cluster")  # one cluster for all of them

@@ -8,8 +8,8 @@ from foldless.core.errors import CriterionWarning
 from foldless.core.labels import as_columns
 from foldless.criteria import LOO, Alignment, CenteredAlignment, Spectral
 from foldless.grams import DenseGram
-from foldless.losses import Logistic
 from foldless.machines import LSSVM, SmoothMachine, Untrained
+from foldless.machines.losses import Logistic
 from foldless.mixture import alignment_weights
 
 approx = pytest.approx

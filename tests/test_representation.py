@@ -13,8 +13,8 @@ from foldless.grams.builders import (
     spread_landmarks,
     uniform_landmarks,
 )
-from foldless.losses import Logistic
 from foldless.machines import SmoothMachine
+from foldless.machines.losses import Logistic
 
 KERNELS = [RBF([0.9, 1.4]), ConstantKernel(2.0) * Matern(1.1, nu=1.5) + DotProduct(0.5)]
 

@@ -13,8 +13,8 @@ from foldless.core.errors import LandmarkWarning, SearchWarning, Undefined, Unkn
 from foldless.datasets import make_ripley, make_twonorm
 from foldless.grams.builders import Dense, Nystrom
 from foldless.kernels.verbs import gram
-from foldless.losses import Logistic
 from foldless.machines import SmoothMachine
+from foldless.machines.losses import Logistic
 from foldless.selection import as_criterion, as_kernel, as_search, select
 from foldless.stages import Stages
 

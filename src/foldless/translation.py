@@ -40,8 +40,8 @@ from foldless.core.labels import one_versus_rest
 from foldless.criteria import ABIC
 from foldless.kernels import Laplacian, Precomputed, Sigmoid
 from foldless.kernels.by_name import named_kernel
-from foldless.losses import Logistic
 from foldless.machines import LSSVM, HingeSVM, Ridge, SmoothMachine
+from foldless.machines.losses import Logistic
 from foldless.space import Range
 
 TWICE = 2.0  # C of the hinge loss over C of the squares that stand in for it

@@ -8,8 +8,8 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 from foldless.core.errors import UnknownName
 from foldless.criteria import LOO, EvidenceEP, HyperPrior
 from foldless.grams.builders import Dense
-from foldless.losses import Logistic
 from foldless.machines import HingeSVM, SmoothMachine
+from foldless.machines.losses import Logistic
 from foldless.objective import Problem
 from foldless.selection import select
 

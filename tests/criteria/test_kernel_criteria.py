@@ -10,8 +10,8 @@ from foldless.core.errors import Undefined, UnknownName, UnreadableSolution
 from foldless.criteria import FSM, Alignment, CenteredAlignment, EigenvalueRatio, Spectral
 from foldless.grams import ChunkedGram, DenseGram, LowRankGram
 from foldless.grams.builders import Chunked, Dense, Nystrom
-from foldless.losses import Logistic
 from foldless.machines import LSSVM, SmoothMachine, Untrained
+from foldless.machines.losses import Logistic
 
 approx = pytest.approx
 SPECTRA = [

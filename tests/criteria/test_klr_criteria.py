@@ -19,8 +19,8 @@ from foldless.criteria import (
     KRICSollich,
 )
 from foldless.grams import DenseGram, LowRankGram
-from foldless.losses import Logistic
 from foldless.machines import SmoothMachine
+from foldless.machines.losses import Logistic
 from oracles_klr import (
     FOLDS1,
     K1,

@@ -5,8 +5,8 @@ import pytest
 
 from foldless.criteria import LOO, loo_outputs
 from foldless.grams import DenseGram, LowRankGram
-from foldless.losses import Logistic
 from foldless.machines import SmoothMachine
+from foldless.machines.losses import Logistic
 from oracles_klr import (
     K1,
     K2,

@@ -10,8 +10,8 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from foldless import KernelLogisticRegression, KernelLSSVC, KernelRidgeRegressor, KernelSVC, criteria
 from foldless.grams import DenseGram
 from foldless.kernels.verbs import gram
-from foldless.losses import Logistic
 from foldless.machines import HingeSVM, Ridge, SmoothMachine, SquaredHingeSVM
+from foldless.machines.losses import Logistic
 
 BLIND = ["spectral", "alignment", "centered-alignment", "fsm", "eigenvalue-ratio"]
 SUPPORT = [

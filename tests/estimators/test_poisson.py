@@ -14,8 +14,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from foldless import KernelPoissonRegressor, criteria
 from foldless.core.errors import UnreadableSolution
 from foldless.grams import DenseGram
-from foldless.losses import Poisson
 from foldless.machines import SmoothMachine
+from foldless.machines.losses import Poisson
 
 
 def counts(n=120, seed=0):

@@ -25,8 +25,8 @@ from foldless.core.errors import SearchWarning, UnknownName
 from foldless.core.labels import one_versus_rest
 from foldless.datasets import make_ripley
 from foldless.grams.builders import Dense
-from foldless.losses import Logistic
 from foldless.machines import LSSVM, HingeSVM, SmoothMachine
+from foldless.machines.losses import Logistic
 
 
 @pytest.fixture(scope="module")

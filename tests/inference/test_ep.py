@@ -8,8 +8,8 @@ from foldless.core.errors import UnsuitableBias
 from foldless.criteria import EvidenceEP, ep_posterior
 from foldless.inference import HingeSite, SquaredHingeSite, class_probability, expectation_propagation
 from foldless.kernels.verbs import gram, pullback
-from foldless.losses import Hinge, SquaredHinge
 from foldless.machines import HingeSVM, SquaredHingeSVM
+from foldless.machines.losses import Hinge, SquaredHinge
 from oracles_svm import (
     CASES,
     GRAMS,

@@ -20,8 +20,8 @@ from foldless.inference import (
     slice_round,
 )
 from foldless.kernels.verbs import gram, pullback
-from foldless.losses import Hinge, SquaredHinge
 from foldless.machines import HingeSVM, SquaredHingeSVM
+from foldless.machines.losses import Hinge, SquaredHinge
 from oracles_svm import CASES, GRAMS, POINTS, dense, in_order, kernel, low_rank, markov_log_z, matrix, problem
 
 approx = pytest.approx

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from foldless.losses import Hinge, SquaredHinge
-from foldless.losses.hinge import balance
+from foldless.machines.losses import Hinge, SquaredHinge
+from foldless.machines.losses.hinge import balance
 
 approx = pytest.approx
 

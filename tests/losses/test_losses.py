@@ -9,8 +9,8 @@ from sklearn.linear_model import PoissonRegressor
 from foldless.core.errors import Undefined
 from foldless.criteria import GACV, KRIC, LOO, AICd, Evidence, KFold, loo_outputs
 from foldless.grams import DenseGram, LowRankGram
-from foldless.losses import LogCosh, Logistic, Poisson, SmoothSquaredHinge, Squared
 from foldless.machines import SmoothMachine
+from foldless.machines.losses import LogCosh, Logistic, Poisson, SmoothSquaredHinge, Squared
 from oracles_klr import (
     Design,
     directional,

@@ -7,13 +7,13 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.kernel_ridge import KernelRidge
 
 import oracles_ridge as oracle
-from foldless import posterior
 from foldless.core.errors import NotPositiveDefinite, Undefined
 from foldless.criteria import ABIC, LOO, KFold
 from foldless.grams import ChunkedGram, DenseGram, LowRankGram
 from foldless.grams.builders import Dense
 from foldless.grams.chunked import NotStored
 from foldless.machines import Ridge, Subset
+from foldless.machines.least_squares import gp_posterior as posterior
 from foldless.objective import Problem
 
 N = 15

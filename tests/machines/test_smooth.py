@@ -5,8 +5,8 @@ import pytest
 
 from foldless.core.errors import NotPositiveDefinite, Undefined
 from foldless.grams import DenseGram, LowRankGram
-from foldless.losses import Logistic
 from foldless.machines import SmoothMachine
+from foldless.machines.losses import Logistic
 from oracles_klr import (
     FOLDS1,
     K1,

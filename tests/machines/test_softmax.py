@@ -7,8 +7,8 @@ from scipy.special import log_softmax, softmax
 from foldless.core.errors import Undefined
 from foldless.criteria import LOO, loo_outputs
 from foldless.grams import DenseGram, LowRankGram
-from foldless.losses import Logistic
 from foldless.machines import SmoothMachine, SoftmaxMachine
+from foldless.machines.losses import Logistic
 from foldless.machines.softmax import indicators
 from oracles_klr import Design, directional, random_problem, rbf, root, slope
 

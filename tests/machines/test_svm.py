@@ -5,14 +5,14 @@ import pytest
 from scipy.linalg import cholesky
 from sklearn.svm import SVC, LinearSVC
 
-from foldless import box_solver
-from foldless.box_solver import active_sets, descend, solve_box
-from foldless.boxqp import BoxQP
 from foldless.core.errors import JitterWarning, NotPositiveDefinite, Undefined
 from foldless.grams import DenseGram, LowRankGram
 from foldless.kernels.verbs import gram
 from foldless.machines import HingeSVM, SquaredHingeSVM, path
-from foldless.rough_start import rough
+from foldless.machines.box_qp import active_set as box_solver
+from foldless.machines.box_qp.active_set import active_sets, descend, solve_box
+from foldless.machines.box_qp.initial_point import rough
+from foldless.machines.box_qp.problem import BoxQP
 from oracles_svm import CASES, GRAMS, POINTS, dense, dual, kernel, low_rank, problem
 
 approx = pytest.approx

@@ -5,8 +5,8 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from foldless.grams import DenseGram
-from foldless.losses import Logistic
 from foldless.machines import SmoothMachine
+from foldless.machines.losses import Logistic
 from foldless.reproduce import cawley
 from foldless.tables import Cell, PaperTable
 from oracles_klr import random_problem, refit_outputs

@@ -18,8 +18,8 @@ from foldless.core.errors import Undefined
 from foldless.core.linalg import add_symmetric
 from foldless.criterion import Criterion
 from foldless.inference import Bend, differentiate, implicit
-from foldless.losses import Logistic
 from foldless.machines import SmoothSolution, SquaredHingeSolution, SVMSolution
+from foldless.machines.losses import Logistic
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.basis import EPS
 from foldless.core.contracts import LazyReading, PathReading, Reading
 from foldless.core.errors import Undefined
 from foldless.core.linalg import add_symmetric
 from foldless.criterion import Criterion
-from foldless.linear import Sensitivity
 from foldless.machines import LinearSolution, LSSVMSolution
+from foldless.machines.least_squares.eigenbasis import EPS
+from foldless.machines.least_squares.solution import Sensitivity
 
 
 @dataclass(frozen=True)

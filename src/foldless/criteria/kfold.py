@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from foldless.basis import EPS
 from foldless.core.contracts import LazyReading, PathReading, Reading
 from foldless.core.errors import Undefined
 from foldless.core.labels import are_labels, error_fraction
@@ -15,8 +14,9 @@ from foldless.core.linalg import cholesky, solve_lower, symmetric
 from foldless.criterion import Criterion
 from foldless.folds import assign
 from foldless.inference import Bend, differentiate
-from foldless.linear import Sensitivity
 from foldless.machines import LinearSolution, LSSVMSolution, SmoothSolution
+from foldless.machines.least_squares.eigenbasis import EPS
+from foldless.machines.least_squares.solution import Sensitivity
 
 
 @dataclass(frozen=True)

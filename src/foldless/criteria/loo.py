@@ -27,7 +27,6 @@ from foldless.inference import (
     third,
     through_left_out,
 )
-from foldless.linear import Sensitivity
 from foldless.machines import (
     LinearSolution,
     LSSVMSolution,
@@ -37,6 +36,7 @@ from foldless.machines import (
     SupportSolutions,
     SVMSolution,
 )
+from foldless.machines.least_squares.solution import Sensitivity
 
 
 @dataclass(frozen=True)

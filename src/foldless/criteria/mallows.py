@@ -14,8 +14,8 @@ import numpy as np
 from foldless.core.contracts import PathReading, Reading
 from foldless.criterion import Criterion
 from foldless.inference import noise
-from foldless.linear import Sensitivity
 from foldless.machines import LinearSolution
+from foldless.machines.least_squares.solution import Sensitivity
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.box_solver import solve_box
-from foldless.boxqp import BoxQP
 from foldless.core.contracts import Reading
 from foldless.core.linalg import add_symmetric
 from foldless.criterion import Criterion
 from foldless.machines import SquaredHingeSolution, SVMSolution
+from foldless.machines.box_qp.active_set import solve_box
+from foldless.machines.box_qp.problem import BoxQP
 
 APART = 1e-10  # of the mean diagonal
 

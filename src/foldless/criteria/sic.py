@@ -27,15 +27,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from foldless.basis import scale
 from foldless.core.contracts import PathReading, Reading, Vector
 from foldless.core.errors import UnknownName
 from foldless.core.linalg import symmetric_operator
 from foldless.criterion import Criterion
 from foldless.inference import noise, norm
-from foldless.linear import Sensitivity
 from foldless.machines import LinearSolution
-from foldless.smoother import DenseSmoother
+from foldless.machines.least_squares.eigenbasis import scale
+from foldless.machines.least_squares.smoother import DenseSmoother
+from foldless.machines.least_squares.solution import Sensitivity
 
 NORMS = ("gamma", "paper", "e", "fixed")
 

@@ -6,8 +6,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_sample_weight
 
 from foldless.criteria import loo_outputs
-from foldless.losses import Logistic
 from foldless.machines import SmoothMachine, SoftmaxMachine, SoftmaxSolution
+from foldless.machines.losses import Logistic
 from foldless.shell import ClassifierShell, probabilities, regularisation
 
 

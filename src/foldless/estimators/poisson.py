@@ -5,8 +5,8 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 
 from foldless.criteria import loo_outputs
-from foldless.losses import Poisson
 from foldless.machines import SmoothMachine
+from foldless.machines.losses import Poisson
 from foldless.shell import KernelShell, regularisation
 
 

@@ -7,12 +7,12 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from foldless import posterior
 from foldless.core.errors import Undefined
 from foldless.core.linalg import solve_lower
 from foldless.grams import DenseGram
 from foldless.kernels.verbs import diagonal, gram
 from foldless.machines import Ridge, penalty_roots
+from foldless.machines.least_squares import gp_posterior as posterior
 from foldless.shell import RegressorShell, regularisation
 
 
@@ -177,7 +177,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, RegressorShell):
             The fit is the posterior mean of a Gaussian process with kernel ``noise_variance_ / alpha_ * kernel_`` and
             noise ``noise_variance_``; this is its posterior standard deviation (without the noise). With another
             penalty T the process is the sum of the training points' kernel functions with coefficients of
-            covariance ``noise_variance_ / alpha_`` times the inverse of T; see :mod:`foldless.posterior`.
+            covariance ``noise_variance_ / alpha_`` times the inverse of T; see :mod:`foldless.machines.least_squares.gp_posterior`.
 
         Returns
         -------

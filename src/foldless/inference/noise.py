@@ -30,10 +30,10 @@ References
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from foldless.basis import EPS, same_array
 from foldless.core.errors import Undefined, UnknownName
-from foldless.linear import Sensitivity
 from foldless.machines import Ridge, RidgeSolution
+from foldless.machines.least_squares.eigenbasis import EPS, same_array
+from foldless.machines.least_squares.solution import Sensitivity
 
 PER_MODEL = "per-model"
 DECADES = (-13.0, 3.0)  # ridge parameters tried, relative to the largest eigenvalue, in powers of ten

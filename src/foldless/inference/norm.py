@@ -8,10 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
-from foldless.basis import EPS, Basis, kernel_basis, scale
 from foldless.core.contracts import Matrix, Vector
 from foldless.core.errors import NotPositiveDefinite
-from foldless.linear import Sensitivity
+from foldless.machines.least_squares.eigenbasis import EPS, Basis, kernel_basis, scale
+from foldless.machines.least_squares.solution import Sensitivity
 
 STABILISER = 1e-2  # gamma, relative to the largest eigenvalue
 

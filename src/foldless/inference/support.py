@@ -26,10 +26,10 @@ from functools import singledispatch
 
 import numpy as np
 
-from foldless.boxqp import LOWER
 from foldless.core.errors import JitterWarning, Undefined
 from foldless.core.linalg import add_symmetric
 from foldless.machines import SquaredHingeSolution, SVMSolution
+from foldless.machines.box_qp.problem import LOWER
 
 
 def implicit(solution, adjoint, slope, q, c=0.0):

@@ -1,6 +1,6 @@
 """Machines: a Gram and targets in, a solution out."""
 
-from foldless.linear import LinearSolution
+from foldless.machines.least_squares.solution import LinearSolution
 from foldless.machines.lssvm import LSSVM, LSSVMSolution
 from foldless.machines.ridge import Ridge, RidgeSolution, penalty_roots
 from foldless.machines.smooth import SmoothMachine, SmoothSolution, SmoothSolutions

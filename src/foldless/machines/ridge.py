@@ -3,7 +3,7 @@ r"""Kernel ridge regression and its relatives with another penalty.
 .. math:: \min_{\alpha, b}\; \sum_i v_i \bigl(y_i - (K\alpha)_i - b\bigr)^2 + \lambda\, \alpha' T \alpha,  \tag{1}
 
 with T = K (the squared norm of the function), T = I, or any positive semi-definite matrix; the intercept b is free, or
-absent. In the whitened coordinates of :mod:`foldless.basis` every one of them is
+absent. In the whitened coordinates of :mod:`foldless.machines.least_squares.eigenbasis` every one of them is
 :math:`H = \text{free} + S (S + \lambda I)^{-1}` with, on the complement of the free directions,
 
 .. math:: S = D K D \;\;(T = K), \qquad S = Z Z', \quad Z = D K L^{-T} \;\;(T = L L').  \tag{2}
@@ -29,12 +29,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from foldless.basis import EPS, Basis, column_space, intercept, kernel_basis, scale, thin
 from foldless.core.contracts import Vector
 from foldless.core.errors import NotPositiveDefinite, Undefined
-from foldless.linear import LinearSolution, Sensitivity, checked_targets
-from foldless.posterior import spread
-from foldless.smoother import DenseSmoother, SpectralSmoother, along_path
+from foldless.machines.least_squares.eigenbasis import (
+    EPS,
+    Basis,
+    column_space,
+    intercept,
+    kernel_basis,
+    scale,
+    thin,
+)
+from foldless.machines.least_squares.gp_posterior import spread
+from foldless.machines.least_squares.smoother import DenseSmoother, SpectralSmoother, along_path
+from foldless.machines.least_squares.solution import LinearSolution, Sensitivity, checked_targets
 
 VISITS = 2  # solves on one Gram before the eigendecomposition pays: it costs about ten factorisations
 TINY = 1e4 * EPS  # alpha over n K_ii below which an explicit inverse keeps no more than four digits
@@ -229,7 +237,7 @@ def penalty_roots(T, n):
 
 @dataclass(frozen=True, eq=False)
 class RidgeSolution(LinearSolution):
-    """A ridge fit; see :class:`foldless.linear.LinearSolution`."""
+    """A ridge fit; see :class:`foldless.machines.least_squares.solution.LinearSolution`."""
 
     @property
     def lam(self):
@@ -281,7 +289,7 @@ class RidgeSolution(LinearSolution):
             raise Undefined("the marginal likelihood is undefined: the penalty matrix is singular.")
 
     def variance(self, cross, prior, sigma2=None):
-        r"""Posterior variance of the function at new points, (m, k): :mod:`foldless.posterior`, eq. (2).
+        r"""Posterior variance of the function at new points, (m, k): :mod:`foldless.machines.least_squares.gp_posterior`, eq. (2).
 
         For T = K the latent variance of a Gaussian process with kernel :math:`(\sigma^2/\lambda) k` and noise
         :math:`\sigma^2 / v_i`.

@@ -23,9 +23,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from foldless.columns import Columns
 from foldless.core.contracts import Gram, Vector
 from foldless.core.errors import Undefined
+from foldless.machines.columnwise import Columns
 
 DECREMENT = 1e-20  # the Newton decrement at which a fit is final, per unit of weight
 ROUGH = 1e-10  # the same while searching: outputs to about five digits
@@ -43,7 +43,7 @@ class SmoothMachine:
     Parameters
     ----------
     loss : object
-        See ``foldless.losses``.
+        See ``foldless.machines.losses``.
     C : float, default=1.0
         Weight of the loss against the squared norm.
     bias : bool, default=True

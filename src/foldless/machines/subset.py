@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from foldless.basis import EPS, Basis, column_space, intercept, scale
 from foldless.core.contracts import Vector
 from foldless.core.errors import Undefined
-from foldless.linear import LinearSolution, checked_targets
-from foldless.smoother import SpectralSmoother
+from foldless.machines.least_squares.eigenbasis import EPS, Basis, column_space, intercept, scale
+from foldless.machines.least_squares.smoother import SpectralSmoother
+from foldless.machines.least_squares.solution import LinearSolution, checked_targets
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +108,7 @@ class Subset:
 
 @dataclass(frozen=True, eq=False)
 class SubsetSolution(LinearSolution):
-    """A subset fit; see :class:`foldless.linear.LinearSolution`."""
+    """A subset fit; see :class:`foldless.machines.least_squares.solution.LinearSolution`."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@ r"""Support vector machines with the hinge and the squared hinge loss.
 .. math:: \min\; \tfrac12 \|f\|^2 + \sum_i C_i\, \ell_p(y_i \theta_i), \qquad \theta_i = f(x_i) + b, \qquad C_i = C v_i,  \tag{1}
 
 with an unpenalised bias b or none (an offset may be part of the kernel), and sample weights v. The dual is the box
-problem of :mod:`foldless.boxqp`:
+problem of :mod:`foldless.machines.box_qp.problem`:
 
 ====  ================  ==================  ====================================================
 p     upper bound u     diagonal D          sets
@@ -25,12 +25,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from foldless.box_solver import active_sets, solve_box
-from foldless.boxqp import FREE, LOWER, UPPER, BoxQP
-from foldless.columns import Columns
 from foldless.core.contracts import Gram, Vector
 from foldless.core.errors import JitterWarning, NotPositiveDefinite, Undefined
-from foldless.losses import Hinge, SquaredHinge
+from foldless.machines.box_qp.active_set import active_sets, solve_box
+from foldless.machines.box_qp.problem import FREE, LOWER, UPPER, BoxQP
+from foldless.machines.columnwise import Columns
+from foldless.machines.losses import Hinge, SquaredHinge
 
 JITTER = 1e-10
 INDEFINITE = 1e-8  # relative to the trace

@@ -21,8 +21,8 @@ from foldless.criteria import GACV, kric_at_outputs, kric_sollich_at_outputs
 from foldless.folds import assign
 from foldless.grams import DenseGram
 from foldless.grams.builders import leading_nystrom
-from foldless.losses import Logistic
 from foldless.machines import SmoothMachine
+from foldless.machines.losses import Logistic
 from foldless.tables import Cell, PaperTable
 
 GRID = 10.0 ** (np.arange(20) / 2 - 2)

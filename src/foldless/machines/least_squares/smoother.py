@@ -1,6 +1,6 @@
 r"""Linear smoothers: fits that are a matrix times the targets, :math:`\hat y = H y`.
 
-Weights and free directions are taken out first, see :mod:`foldless.basis`. On the complement of the free directions
+Weights and free directions are taken out first, see :mod:`foldless.machines.least_squares.eigenbasis`. On the complement of the free directions
 
 .. math:: S = Q \operatorname{diag}(s)\, Q', \qquad h = \frac{s}{s + \lambda}, \qquad g = \frac{\lambda}{s + \lambda},
           \qquad R = I - H = N + Q \operatorname{diag}(g)\, Q',  \tag{1}
@@ -14,9 +14,9 @@ from functools import cached_property
 
 import numpy as np
 
-from foldless.basis import Basis, Targets, scale
 from foldless.core.contracts import Matrix, Vector
 from foldless.core.linalg import self_product
+from foldless.machines.least_squares.eigenbasis import Basis, Targets, scale
 
 
 @dataclass(frozen=True, eq=False)

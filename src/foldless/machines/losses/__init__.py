@@ -8,11 +8,11 @@ The hinge losses are functions of the margin and have a protocol of their own: `
 ``log_kappa(C)``.
 """
 
-from foldless.losses.hinge import Hinge, SquaredHinge
-from foldless.losses.log_cosh import LogCosh
-from foldless.losses.logistic import Logistic
-from foldless.losses.poisson import Poisson
-from foldless.losses.squared import Squared
-from foldless.losses.squared_hinge import SmoothSquaredHinge
+from foldless.machines.losses.hinge import Hinge, SquaredHinge
+from foldless.machines.losses.log_cosh import LogCosh
+from foldless.machines.losses.logistic import Logistic
+from foldless.machines.losses.poisson import Poisson
+from foldless.machines.losses.squared import Squared
+from foldless.machines.losses.squared_hinge import SmoothSquaredHinge
 
 __all__ = ["Hinge", "LogCosh", "Logistic", "Poisson", "SmoothSquaredHinge", "Squared", "SquaredHinge"]

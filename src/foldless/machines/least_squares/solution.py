@@ -6,7 +6,7 @@ adjoint is
 .. math:: G = \lambda^{-1} D R M R D \quad (\text{penalty } K), \qquad
           G = X M R D + (X M R D)' \quad (\text{a fixed penalty}),  \tag{1}
 
-where :math:`\alpha = X D y`, in the whitened coordinates of :mod:`foldless.basis`; along the ridge parameter
+where :math:`\alpha = X D y`, in the whitened coordinates of :mod:`foldless.machines.least_squares.eigenbasis`; along the ridge parameter
 :math:`dH/d\ln\lambda = -H R`.
 
 References
@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from foldless.basis import EPS, Targets, kernel_basis, scale
 from foldless.core.contracts import Gram, Matrix, Vector
 from foldless.core.errors import Undefined
 from foldless.core.linalg import (
@@ -34,6 +33,7 @@ from foldless.core.linalg import (
     weighted_square,
 )
 from foldless.grams.features import Features
+from foldless.machines.least_squares.eigenbasis import EPS, Targets, kernel_basis, scale
 
 SYMMETRIC = 1e-8  # of the largest entry: what K and its transpose may differ by
 

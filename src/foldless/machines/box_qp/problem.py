@@ -13,7 +13,7 @@ Every index is *lower* (:math:`\alpha_i = 0`), *upper*
 .. math:: (K + D)_{FF}\, \beta_F + b 1 = c_F - K_{FU}\, \beta_U,  \tag{2}
 
 and the gradient :math:`g_i = y_i(K\beta + b - c)_i + D_i \alpha_i` is :math:`\ge 0` on the lower set and
-:math:`\le 0` on the upper one. How to find the sets is told in :mod:`foldless.box_solver`.
+:math:`\le 0` on the upper one. How to find the sets is told in :mod:`foldless.machines.box_qp.active_set`.
 """
 
 from dataclasses import dataclass

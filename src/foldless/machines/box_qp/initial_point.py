@@ -1,4 +1,4 @@
-"""Where to begin with the box problem of :mod:`foldless.boxqp` when nothing is known: libsvm, or an interior point."""
+"""Where to begin with the box problem of :mod:`foldless.machines.box_qp.problem` when nothing is known: libsvm, or an interior point."""
 
 from functools import singledispatch
 

@@ -29,9 +29,9 @@ References
 
 import numpy as np
 
-from foldless.basis import EPS, scale
 from foldless.core.errors import Undefined
-from foldless.smoother import DenseSmoother
+from foldless.machines.least_squares.eigenbasis import EPS, scale
+from foldless.machines.least_squares.smoother import DenseSmoother
 
 DIGITS = 1e-7  # relative error of a variance that is still fine
 

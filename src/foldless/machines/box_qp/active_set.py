@@ -1,4 +1,4 @@
-"""The box problem of :mod:`foldless.boxqp`, solved exactly by active sets.
+"""The box problem of :mod:`foldless.machines.box_qp.problem`, solved exactly by active sets.
 
 *Primal-dual active sets* move all offending indices at once: a few rounds from a good guess, no guarantee. The guess is
 the sets of a neighbouring problem, or a rough start. Where they do not end, a feasible active-set method with a
@@ -7,9 +7,9 @@ ratio test takes over: one index at a time, each step descends, so it ends.
 
 import numpy as np
 
-from foldless.boxqp import FREE, LOWER, UPPER
 from foldless.core.errors import NotPositiveDefinite, Undefined
-from foldless.rough_start import rough
+from foldless.machines.box_qp.initial_point import rough
+from foldless.machines.box_qp.problem import FREE, LOWER, UPPER
 
 PATIENCE = 5  # rounds after which the offenders must be half as many as at first
 WARM, COLD = 12, 20  # rounds from the sets of a neighbour, and from a rough start

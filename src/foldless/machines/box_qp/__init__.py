@@ -1,0 +1,1 @@
+"""The quadratic program of a support vector machine: problem, solver, initial point."""

@@ -1,0 +1,1 @@
+"""Linear smoothers: eigenbasis, solution, hat matrix, Gaussian posterior."""
