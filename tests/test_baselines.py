@@ -9,8 +9,8 @@ from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from foldless.baselines import GaussianProcessEP
+from foldless.criteria.posteriors.ep import ProbitSite, expectation_propagation
 from foldless.grams import DenseGram, LowRankGram
-from foldless.inference import ProbitSite, expectation_propagation
 from oracles_klr import directional, rbf, root
 
 

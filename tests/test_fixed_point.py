@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from foldless.fixed_point import FixedPoint
+from foldless.criteria.posteriors.anderson import FixedPoint
+from foldless.criteria.posteriors.ep import HingeSite, expectation_propagation
 from foldless.grams import DenseGram
-from foldless.inference import HingeSite, expectation_propagation
 
 
 def iterate(g, x, tolerance=1e-12, rounds=300, valid=np.isfinite):

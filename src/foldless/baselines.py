@@ -7,8 +7,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from foldless.core.errors import Undefined
+from foldless.criteria.posteriors.ep import ProbitSite, expectation_propagation
 from foldless.grams.builders import Dense
-from foldless.inference import ProbitSite, expectation_propagation
 from foldless.kernels.verbs import diagonal, gram
 
 TOLERANCE = 1e-6  # of the sites, while searching and in the end

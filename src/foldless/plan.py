@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from foldless.core.contracts import Box, Outcome, Step, Stop
 from foldless.core.errors import CriterionWarning, SearchWarning, Undefined
-from foldless.criterion import Criterion
+from foldless.criteria.base import Criterion
 from foldless.grams.builders import Dense, Nystrom
 from foldless.held_out import held_out_cost, improvements, machine_of_rows, set_aside
 from foldless.kernels.verbs import diagonal

@@ -14,7 +14,7 @@ from foldless import criteria, searches
 from foldless.core.contracts import Stop
 from foldless.core.errors import CriterionWarning, Undefined, UnknownName, UnreadableSolution
 from foldless.core.parallel import one_blas_thread, side_by_side
-from foldless.criterion import Criterion
+from foldless.criteria.base import Criterion
 from foldless.grams.builders import Dense, Nystrom, has_noise, spread_landmarks
 from foldless.kernels.by_name import named_kernel
 from foldless.objective import Problem

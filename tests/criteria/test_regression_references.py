@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from foldless.criteria import ABIC, GCV, LOO, SIC, Evidence, KFold, Mallows
+from foldless.criteria.regression import noise_variance as noise
 from foldless.grams import DenseGram, LowRankGram
-from foldless.inference import noise
 from foldless.machines import Ridge, Subset
 
 X = np.array([0, 0.5, 1.1, 1.4, 2.0, 2.7, 3.1, 3.6])

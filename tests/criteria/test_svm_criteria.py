@@ -25,8 +25,8 @@ from foldless.criteria import (
     kric_sollich_at_outputs,
     loo_outputs,
 )
+from foldless.criteria.derivatives.svm import refit_margins, span_margins
 from foldless.grams import DenseGram
-from foldless.inference import refit_margins, span_margins
 from foldless.kernels.verbs import gram, pullback
 from foldless.machines import HingeSVM, SquaredHingeSVM
 from oracles_svm import (
@@ -507,7 +507,7 @@ def test_a_slope_by_ep_that_does_not_settle_has_fewer_digits_and_no_error(monkey
     solution = reference("A", HingeSVM)[1]
     exact, rough = EvidenceEP()(solution), EvidenceEP(tolerance=1e-6)(solution)
     slope = exact.slope
-    monkeypatch.setattr("foldless.inference.ep.ROUNDS", 1)
+    monkeypatch.setattr("foldless.criteria.posteriors.ep.ROUNDS", 1)
     assert rough.slope == approx(slope, abs=1e-2)
     assert rough.slope != approx(slope, abs=1e-9)
     assert rough.value == approx(exact.value, abs=1e-5)

@@ -273,7 +273,7 @@ def test_duplicates_and_contradictions_are_no_trouble(moons):
 
 
 def test_a_laplace_evidence_that_cannot_be_checked_is_still_a_fit(moons, monkeypatch):
-    monkeypatch.setattr("foldless.inference.ep.ROUNDS", 1)
+    monkeypatch.setattr("foldless.criteria.posteriors.ep.ROUNDS", 1)
     X, y = moons
     with pytest.warns(CriterionWarning, match="could not be checked .* did not settle"):
         model = KernelSVC(RBF(0.7, "fixed"), 1.0, "hinge", "kernel", "evidence").fit(X, y)

@@ -6,7 +6,12 @@ from scipy.integrate import quad
 
 from foldless.core.errors import UnsuitableBias
 from foldless.criteria import EvidenceEP, ep_posterior
-from foldless.inference import HingeSite, SquaredHingeSite, class_probability, expectation_propagation
+from foldless.criteria.posteriors.ep import (
+    HingeSite,
+    SquaredHingeSite,
+    class_probability,
+    expectation_propagation,
+)
 from foldless.kernels.verbs import gram, pullback
 from foldless.machines import HingeSVM, SquaredHingeSVM
 from foldless.machines.losses import Hinge, SquaredHinge

@@ -4,8 +4,8 @@ from sklearn.gaussian_process.kernels import RBF
 
 from foldless.core.errors import Undefined, UnknownName
 from foldless.criteria import ABIC, SIC, HyperPrior, Mallows
+from foldless.criteria.regression import noise_variance as noise
 from foldless.grams import DenseGram, LowRankGram
-from foldless.inference import noise
 from foldless.machines import Ridge, Subset
 
 RNG = np.random.default_rng(0)

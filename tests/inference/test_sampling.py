@@ -7,18 +7,9 @@ import pytest
 
 from foldless.core.errors import UnsuitableBias
 from foldless.criteria import EvidenceHMC
-from foldless.inference import (
-    HingeSite,
-    Reference,
-    SquaredHingeSite,
-    Target,
-    draws,
-    effective_draws,
-    expectation_propagation,
-    gold_sollich_draws,
-    rhat,
-    slice_round,
-)
+from foldless.criteria.posteriors.diagnostics import effective_draws, rhat
+from foldless.criteria.posteriors.ep import HingeSite, SquaredHingeSite, expectation_propagation
+from foldless.criteria.posteriors.sampling import Reference, Target, draws, gold_sollich_draws, slice_round
 from foldless.kernels.verbs import gram, pullback
 from foldless.machines import HingeSVM, SquaredHingeSVM
 from foldless.machines.losses import Hinge, SquaredHinge

@@ -7,7 +7,7 @@ import reference_set as ref
 from foldless.core.errors import Undefined
 from foldless.core.labels import balanced_weights, error_fraction, middle_of_best
 from foldless.criteria import GCV, LOO, CalibratedLOO, Evidence, KFold
-from foldless.criteria.calibrated import best_slope
+from foldless.criteria.calibrated_loo import best_slope
 from foldless.grams import DenseGram, LowRankGram, SpectralFactor
 from foldless.machines import LSSVM
 

@@ -2,9 +2,10 @@
 
 from foldless.criteria.abic import ABIC
 from foldless.criteria.alignment import Alignment, CenteredAlignment
-from foldless.criteria.calibrated import CalibratedLOO
+from foldless.criteria.base import BY_NAME, Criterion
+from foldless.criteria.calibrated_loo import CalibratedLOO
 from foldless.criteria.cv import CV
-from foldless.criteria.effective import AICd, EffectiveParameters
+from foldless.criteria.effective_parameters import AICd, EffectiveParameters
 from foldless.criteria.eigenvalue_ratio import EigenvalueRatio
 from foldless.criteria.evidence import SAFE_AMPLITUDES, Evidence
 from foldless.criteria.evidence_ep import EvidenceEP, ep_posterior
@@ -30,7 +31,6 @@ from foldless.criteria.sic import SIC
 from foldless.criteria.span import SmoothedSpan, Span
 from foldless.criteria.spectral import Spectral
 from foldless.criteria.xi_alpha import XiAlpha
-from foldless.criterion import BY_NAME, Criterion
 
 __all__ = [
     "ABIC",

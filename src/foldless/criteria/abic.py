@@ -5,8 +5,9 @@ from functools import singledispatchmethod
 from typing import Any, ClassVar
 
 from foldless.core.contracts import LazyReading, PathReading, Reading
-from foldless.criterion import BY_NAME, Criterion
-from foldless.inference import laplace_evidence, noise
+from foldless.criteria.base import BY_NAME, Criterion
+from foldless.criteria.derivatives.smooth import laplace_evidence
+from foldless.criteria.regression import noise_variance as noise
 from foldless.machines import RidgeSolution, SmoothSolution, SquaredHingeSolution, SVMSolution
 
 
@@ -33,7 +34,7 @@ class ABIC(Criterion):
     bias_prior : float, optional
         Standard deviation of a normal prior on the bias of a smooth machine; ``None`` is flat.
     sigma2 : float, array of shape (k,), str or None, optional
-        Noise variance of a ridge regression, or the name of an estimate of :mod:`foldless.inference.noise`; by
+        Noise variance of a ridge regression, or the name of an estimate of :mod:`foldless.criteria.regression.noise_variance`; by
         default profiled.
     """
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from foldless.core.contracts import LazyReading, Reading, Targeted
 from foldless.core.errors import Undefined
-from foldless.criterion import Criterion
+from foldless.criteria.base import Criterion
 
 
 @dataclass(frozen=True)

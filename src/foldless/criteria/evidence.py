@@ -9,14 +9,10 @@ import numpy as np
 from foldless.core.contracts import LazyReading, PathReading, Reading
 from foldless.core.errors import Undefined
 from foldless.core.linalg import add_symmetric, embed
-from foldless.criterion import Criterion
-from foldless.inference import (
-    HingeSite,
-    SquaredHingeSite,
-    expectation_propagation,
-    implicit,
-    laplace_evidence,
-)
+from foldless.criteria.base import Criterion
+from foldless.criteria.derivatives.smooth import laplace_evidence
+from foldless.criteria.derivatives.svm import implicit
+from foldless.criteria.posteriors.ep import HingeSite, SquaredHingeSite, expectation_propagation
 from foldless.machines import (
     LSSVM,
     HingeSVM,
@@ -54,7 +50,7 @@ class Evidence(Criterion):
     .. math:: \tfrac{n}{2} \ln(2\pi\, y'Ry/n) + \tfrac n2 - \tfrac12 \ln\det R.  \tag{3}
 
     *Smooth machines*: Laplace's approximation around the fit, see
-    :func:`foldless.inference.laplace_evidence`. A flat prior on the bias is improper: on separable data the cost
+    :func:`foldless.criteria.derivatives.smooth.laplace_evidence`. A flat prior on the bias is improper: on separable data the cost
     then falls without bound as C grows, and only nearby fits should be compared by it.
 
     *Support vector machines*, per point [1]_: minus

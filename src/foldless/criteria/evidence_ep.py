@@ -8,8 +8,8 @@ import numpy as np
 
 from foldless.core.contracts import LazyReading, Reading
 from foldless.core.errors import Undefined, UnsuitableBias
-from foldless.criterion import Criterion
-from foldless.inference import HingeSite, SquaredHingeSite, expectation_propagation
+from foldless.criteria.base import Criterion
+from foldless.criteria.posteriors.ep import HingeSite, SquaredHingeSite, expectation_propagation
 from foldless.machines import SquaredHingeSolution, SVMSolution
 
 SITES = {1: HingeSite, 2: SquaredHingeSite}

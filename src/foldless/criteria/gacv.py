@@ -16,8 +16,9 @@ import numpy as np
 from foldless.core.contracts import LazyReading, Reading
 from foldless.core.errors import Undefined
 from foldless.core.linalg import add_symmetric
-from foldless.criterion import Criterion
-from foldless.inference import Bend, differentiate, implicit
+from foldless.criteria.base import Criterion
+from foldless.criteria.derivatives.smooth import Bend, differentiate
+from foldless.criteria.derivatives.svm import implicit
 from foldless.machines import SmoothSolution, SquaredHingeSolution, SVMSolution
 from foldless.machines.losses import Logistic
 
@@ -54,7 +55,7 @@ class GACV(Criterion):
     .. math:: n G = \operatorname{diag}(\alpha \circ f), \qquad n g_C = -\sum_i \alpha_i / C_i, \qquad
               n q_i = f_i K_{ii} + 1 / C_i,  \tag{5}
 
-    before the implicit step of :func:`foldless.inference.implicit`.
+    before the implicit step of :func:`foldless.criteria.derivatives.svm.implicit`.
     """
 
     name: ClassVar[str] = "gacv"

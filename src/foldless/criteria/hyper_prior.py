@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Product
 
 from foldless.core.errors import UnknownName
-from foldless.criterion import BY_NAME, Criterion
+from foldless.criteria.base import BY_NAME, Criterion
 
 TIED = (None, 1.0)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from foldless.core.contracts import Reading
 from foldless.core.errors import UnsuitableBias
-from foldless.criterion import Criterion
+from foldless.criteria.base import Criterion
 from foldless.machines import SmoothSolution, SquaredHingeSolution, SVMSolution
 
 

@@ -11,9 +11,9 @@ from foldless.core.contracts import LazyReading, PathReading, Reading
 from foldless.core.errors import Undefined
 from foldless.core.labels import are_labels, error_fraction
 from foldless.core.linalg import cholesky, solve_lower, symmetric
-from foldless.criterion import Criterion
-from foldless.folds import assign
-from foldless.inference import Bend, differentiate
+from foldless.criteria.base import Criterion
+from foldless.criteria.derivatives.smooth import Bend, differentiate
+from foldless.criteria.folds import assign
 from foldless.machines import LinearSolution, LSSVMSolution, SmoothSolution
 from foldless.machines.least_squares.eigenbasis import EPS
 from foldless.machines.least_squares.solution import Sensitivity

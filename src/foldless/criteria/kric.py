@@ -14,8 +14,9 @@ from scipy.special import expit, logsumexp, softmax
 
 from foldless.core.contracts import LazyReading, Reading, Vector
 from foldless.core.linalg import add_symmetric
-from foldless.criterion import Criterion
-from foldless.inference import Bend, differentiate, through_outputs
+from foldless.criteria.base import Criterion
+from foldless.criteria.derivatives.smooth import Bend, differentiate
+from foldless.criteria.derivatives.svm import through_outputs
 from foldless.machines import SmoothSolution, SquaredHingeSolution, SVMSolution
 
 CERTAIN = 0.5  # leverage above which a linearised leave-one-out says little

@@ -17,16 +17,11 @@ from scipy.special import log_softmax, softmax
 from foldless.core.contracts import LazyReading, PathReading, Reading
 from foldless.core.errors import Undefined
 from foldless.core.labels import are_labels, error_fraction
-from foldless.criterion import Criterion
-from foldless.inference import (
-    Bend,
-    differentiate,
-    differentiate_blocks,
-    refit_margins,
-    span_margins,
-    third,
-    through_left_out,
-)
+from foldless.criteria.base import Criterion
+from foldless.criteria.derivatives.lssvm import through_left_out
+from foldless.criteria.derivatives.smooth import Bend, differentiate
+from foldless.criteria.derivatives.softmax import differentiate_blocks, third
+from foldless.criteria.derivatives.svm import refit_margins, span_margins
 from foldless.machines import (
     LinearSolution,
     LSSVMSolution,

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from foldless.core.contracts import PathReading, Reading
-from foldless.criterion import Criterion
-from foldless.inference import noise
+from foldless.criteria.base import Criterion
+from foldless.criteria.regression import noise_variance as noise
 from foldless.machines import LinearSolution
 from foldless.machines.least_squares.solution import Sensitivity
 
@@ -31,7 +31,7 @@ class Mallows(Criterion):
     Parameters
     ----------
     sigma2 : float, array of shape (k,), or str, default="ml"
-        Noise variance, or the name of an estimate of :mod:`foldless.inference.noise`. A named estimate is constant
+        Noise variance, or the name of an estimate of :mod:`foldless.criteria.regression.noise_variance`. A named estimate is constant
         along the ridge parameter; when kernels are compared, :meth:`prepared` fixes it for all of them.
         ``"per-model"`` takes [SM](12) at the candidate itself and prefers small ridge parameters.
     """

@@ -30,8 +30,9 @@ import numpy as np
 from foldless.core.contracts import PathReading, Reading, Vector
 from foldless.core.errors import UnknownName
 from foldless.core.linalg import symmetric_operator
-from foldless.criterion import Criterion
-from foldless.inference import noise, norm
+from foldless.criteria.base import Criterion
+from foldless.criteria.regression import error_norms as norm
+from foldless.criteria.regression import noise_variance as noise
 from foldless.machines import LinearSolution
 from foldless.machines.least_squares.eigenbasis import scale
 from foldless.machines.least_squares.smoother import DenseSmoother
@@ -61,7 +62,7 @@ class SIC(Criterion):
     ----------
     norm : {"gamma", "paper", "e", "fixed"}, default="gamma"
     sigma2 : float, array of shape (k,), or str, default="ml"
-        Noise variance, or the name of an estimate of :mod:`foldless.inference.noise`. ``"per-model"`` reproduces the
+        Noise variance, or the name of an estimate of :mod:`foldless.criteria.regression.noise_variance`. ``"per-model"`` reproduces the
         paper: [1] (12) at the candidate's own ridge parameter.
     gamma : float, optional
         By default 1e-2 times the largest eigenvalue of K.

@@ -15,8 +15,8 @@ from scipy.special import expit
 
 from foldless.core.contracts import Reading
 from foldless.core.linalg import embed
-from foldless.criterion import Criterion
-from foldless.inference import implicit, span_margins
+from foldless.criteria.base import Criterion
+from foldless.criteria.derivatives.svm import implicit, span_margins
 from foldless.machines import SquaredHingeSolution, SVMSolution
 
 

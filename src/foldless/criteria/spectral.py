@@ -15,7 +15,7 @@ from scipy.special import logsumexp
 from foldless.core.contracts import LazyReading, Reading, Targeted
 from foldless.core.errors import Undefined, UnknownName
 from foldless.core.labels import check_labels
-from foldless.criterion import Criterion
+from foldless.criteria.base import Criterion
 
 NORMALISERS = ("trace", "sum", "frobenius")
 CLOSE = 1e-5  # relative gap of eigenvalues below which a divided difference is taken as a derivative

@@ -9,7 +9,8 @@ from foldless.calibration import calibrate
 from foldless.core.errors import Undefined, UnknownName
 from foldless.core.linalg import inverse_lower
 from foldless.criteria import SAFE_AMPLITUDES, ep_posterior, loo_outputs
-from foldless.inference import HingeSite, SquaredHingeSite, class_probability, span_margins
+from foldless.criteria.derivatives.svm import span_margins
+from foldless.criteria.posteriors.ep import HingeSite, SquaredHingeSite, class_probability
 from foldless.kernels.verbs import diagonal
 from foldless.machines import HingeSVM, SquaredHingeSVM
 from foldless.selection import as_criterion, as_kernel

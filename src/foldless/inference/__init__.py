@@ -1,8 +1,11 @@
 """Posteriors of a machine: Laplace's approximation, expectation propagation, samples; what points left out would say."""
 
-from foldless.inference import noise, norm
-from foldless.inference.diagnostics import effective_draws, rhat
-from foldless.inference.ep import (
+from foldless.criteria.derivatives.lssvm import through_left_out
+from foldless.criteria.derivatives.smooth import Bend, differentiate, laplace_evidence
+from foldless.criteria.derivatives.softmax import differentiate_blocks, third
+from foldless.criteria.derivatives.svm import implicit, refit_margins, span_margins, through_outputs
+from foldless.criteria.posteriors.diagnostics import effective_draws, rhat
+from foldless.criteria.posteriors.ep import (
     EPPosterior,
     HingeSite,
     ProbitSite,
@@ -11,10 +14,7 @@ from foldless.inference.ep import (
     class_probability,
     expectation_propagation,
 )
-from foldless.inference.laplace import Bend, differentiate, laplace_evidence
-from foldless.inference.left_out import through_left_out
-from foldless.inference.multinomial import differentiate_blocks, third
-from foldless.inference.sampling import (
+from foldless.criteria.posteriors.sampling import (
     Reference,
     Target,
     draws,
@@ -22,7 +22,8 @@ from foldless.inference.sampling import (
     slice_round,
     trajectory,
 )
-from foldless.inference.support import implicit, refit_margins, span_margins, through_outputs
+from foldless.criteria.regression import error_norms as norm
+from foldless.criteria.regression import noise_variance as noise
 
 __all__ = [
     "Bend",

@@ -18,9 +18,9 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from foldless.baselines import GaussianProcessEP
 from foldless.core.contracts import Reading
-from foldless.criterion import Criterion
+from foldless.criteria.base import Criterion
+from foldless.criteria.folds import assign
 from foldless.estimators import KernelLogisticRegression
-from foldless.folds import assign
 from foldless.kernels.by_name import typical_distance
 from foldless.machines import SmoothSolution
 from foldless.measures import target_information

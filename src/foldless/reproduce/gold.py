@@ -46,10 +46,10 @@ from foldless.criteria import (
     SmoothedSpan,
     ep_posterior,
 )
+from foldless.criteria.posteriors.ep import HingeSite, class_probability
 from foldless.ensemble import votes, weigh
 from foldless.grams.builders import Dense
 from foldless.held_out import held_out_cost, improvements, set_aside
-from foldless.inference import HingeSite, class_probability
 from foldless.kernels.verbs import diagonal, gram
 from foldless.machines import HingeSVM, SquaredHingeSVM
 from foldless.objective import Problem

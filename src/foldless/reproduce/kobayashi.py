@@ -18,7 +18,7 @@ from sklearn.svm import SVC
 
 from foldless.core.linalg import centre
 from foldless.criteria import GACV, kric_at_outputs, kric_sollich_at_outputs
-from foldless.folds import assign
+from foldless.criteria.folds import assign
 from foldless.grams import DenseGram
 from foldless.grams.builders import leading_nystrom
 from foldless.machines import SmoothMachine

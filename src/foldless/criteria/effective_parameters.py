@@ -5,8 +5,8 @@ from functools import singledispatchmethod
 from typing import ClassVar
 
 from foldless.core.contracts import LazyReading, Reading
-from foldless.criterion import Criterion
-from foldless.inference import Bend, differentiate
+from foldless.criteria.base import Criterion
+from foldless.criteria.derivatives.smooth import Bend, differentiate
 from foldless.machines import SmoothSolution
 
 

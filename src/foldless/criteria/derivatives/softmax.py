@@ -1,6 +1,6 @@
 r"""Derivatives of a function of a multinomial fit and of its Laplace covariance, point by point.
 
-The same algebra as in :mod:`foldless.inference.laplace` with blocks for numbers: :math:`W_i`, :math:`V_{ij}` and
+The same algebra as in :mod:`foldless.criteria.derivatives.smooth` with blocks for numbers: :math:`W_i`, :math:`V_{ij}` and
 :math:`\Phi_{V,i} = E_i` are (k - 1, k - 1) in contrasts, and every class sees the same change of K. With
 :math:`S_i` the i-th block of :math:`V \Phi_V V` and :math:`T^{(3)}` the third derivative of the loss,
 

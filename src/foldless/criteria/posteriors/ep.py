@@ -12,7 +12,7 @@ derivatives of :math:`\ln Z` in m,
 .. math:: \tau_i = \frac{-d_2}{1 + v d_2}, \qquad \nu_i = \frac{d_1 - m\,d_2}{1 + v d_2}.  \tag{2}
 
 All sites move at once, damped (k equal rows answer each other, and settle only with a damping of about 1 / k) and mixed
-(:mod:`foldless.fixed_point`). At the fixed point
+(:mod:`foldless.criteria.posteriors.anderson`). At the fixed point
 
 .. math:: \ln Z_{EP} = \sum_i c_i - \tfrac12 \ln\det(I + S K S) + \tfrac12 \nu'\mu, \qquad
           c_i = \ln Z_i + \tfrac12 \ln(1 + \tau v) - \frac{2 m\nu + \nu^2 v - m^2\tau}{2(1 + \tau v)},  \tag{3}
@@ -37,7 +37,7 @@ from scipy.special import erfcx, expit, log_ndtr
 from foldless.core.contracts import Gram, Vector
 from foldless.core.errors import Undefined
 from foldless.core.linalg import add_symmetric
-from foldless.fixed_point import FixedPoint
+from foldless.criteria.posteriors.anderson import FixedPoint
 
 TOLERANCE = 1e-10  # on the change of the sites, relative to the largest
 ROUNDS = 1000

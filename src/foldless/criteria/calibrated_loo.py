@@ -16,8 +16,8 @@ from scipy.special import expit
 from foldless.core.contracts import LazyReading, Reading
 from foldless.core.errors import Undefined
 from foldless.core.labels import are_labels, error_fraction
-from foldless.criterion import Criterion
-from foldless.inference import through_left_out
+from foldless.criteria.base import Criterion
+from foldless.criteria.derivatives.lssvm import through_left_out
 from foldless.machines import LSSVMSolution
 
 ROUNDS, ACCURACY, TINY = 100, 1e-12, 1e-300  # of Newton's method

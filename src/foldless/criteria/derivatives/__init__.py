@@ -1,0 +1,1 @@
+"""Total derivatives of what criteria read, one file per kind of machine."""

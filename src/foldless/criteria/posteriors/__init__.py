@@ -1,0 +1,1 @@
+"""Posteriors of support vector machines: expectation propagation and samples."""

@@ -1,0 +1,1 @@
+"""What regression criteria need to know: the noise variance, norms of the error."""
