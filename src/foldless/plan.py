@@ -18,10 +18,10 @@ from foldless.held_out import held_out_cost, improvements, machine_of_rows, set_
 from foldless.kernels.verbs import diagonal
 from foldless.machines import Untrained
 from foldless.objective import Problem
+from foldless.searches.starts import sobol_starts
+from foldless.searches.walk import Search
 from foldless.sharing import shared_representation
 from foldless.stages import Stages, is_precomputed, representation_gap
-from foldless.starts import sobol_starts
-from foldless.walk import Search
 
 FINISH = 1500  # rows up to which the last fit is on the whole matrix even where the search needed less
 NEGLIGIBLE = 0.03  # e / n of stages (1) below which more landmarks change nothing that matters

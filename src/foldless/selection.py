@@ -19,8 +19,8 @@ from foldless.grams.builders import Dense, Nystrom, has_noise, spread_landmarks
 from foldless.kernels.by_name import named_kernel
 from foldless.objective import Problem
 from foldless.plan import REGULARISATION, WIDTHS, Plan, Selection, Trial
+from foldless.searches.walk import Search
 from foldless.stages import is_precomputed
-from foldless.walk import Search
 
 PREPARE = 800  # rows up to which a criterion prepares itself on the whole matrix
 PATH = 15  # regularisation values looked at on one Gram before the descent: there may be several minima

@@ -9,7 +9,7 @@ from foldless.searches.lbfgs import LBFGS
 from foldless.searches.multi_start import MultiStart
 from foldless.searches.nelder_mead import NelderMead
 from foldless.searches.random_walk import RandomWalk
-from foldless.walk import Search, Walk
+from foldless.searches.walk import Search, Walk
 
 BY_NAME = {
     search.name: search for search in (LBFGS, NelderMead, Grid, HierarchicalGrid, RandomWalk, HMCAscent)

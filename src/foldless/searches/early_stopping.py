@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from foldless.walk import Search
+from foldless.searches.walk import Search
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from foldless.core.contracts import Stop, Vector
-from foldless.walk import Search, best_starts
+from foldless.searches.walk import Search, best_starts
 
 
 class _Target(NamedTuple):

@@ -12,8 +12,8 @@ from typing import ClassVar
 import numpy as np
 
 from foldless.core.contracts import Stop
-from foldless.simplex import descend_by_simplex
-from foldless.walk import Search, best_starts
+from foldless.searches.simplex import descend_by_simplex
+from foldless.searches.walk import Search, best_starts
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from functools import partial
 from typing import ClassVar
 
 from foldless.core.contracts import Stop
-from foldless.starts import sobol_starts
-from foldless.walk import Search, best_starts
+from foldless.searches.starts import sobol_starts
+from foldless.searches.walk import Search, best_starts
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from functools import partial
 from typing import ClassVar
 
 from foldless.core.contracts import Stop
-from foldless.simplex import descend_by_simplex
-from foldless.walk import Search, best_starts
+from foldless.searches.simplex import descend_by_simplex
+from foldless.searches.walk import Search, best_starts
 
 
 @dataclass(frozen=True)

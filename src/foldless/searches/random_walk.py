@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from foldless.core.contracts import Stop
-from foldless.walk import Search, best_starts
+from foldless.searches.walk import Search, best_starts
 
 
 @dataclass(frozen=True)

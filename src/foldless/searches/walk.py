@@ -14,9 +14,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.checkpoint import Checkpoint
 from foldless.core.contracts import Box, Objective, Outcome, Step, Stop, Vector, Watch
 from foldless.core.parallel import side_by_side
+from foldless.searches.checkpoint import Checkpoint
 
 NEAR = 0.02  # optima closer than this, in widths of the box, are one
 
