@@ -4,13 +4,13 @@ from sklearn.datasets import make_moons
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern, WhiteKernel
 
 from foldless import select_kernel
-from foldless.choose import Ladder, kernel_grid
 from foldless.core.errors import CriterionWarning, Undefined, UnknownName
 from foldless.core.labels import as_columns
 from foldless.criteria import FSM, LOO, CenteredAlignment, Spectral
 from foldless.grams import DenseGram
 from foldless.grams.builders import Dense
 from foldless.machines import LSSVM, Untrained
+from foldless.tuning.select_kernel import Ladder, kernel_grid
 
 approx = pytest.approx
 WIDTHS = 2.0 ** np.arange(-6, 6)

@@ -14,7 +14,7 @@ from foldless.grams.dask import DaskNystrom
 from foldless.kernels import Laplacian
 from foldless.machines import LSSVM, SmoothMachine
 from foldless.machines.losses import Logistic, Poisson
-from foldless.objective import Problem
+from foldless.tuning.objective import Problem
 
 pytestmark = pytest.mark.xdist_group("cluster")  # one cluster for all of them
 N, LANDMARKS = 130, np.arange(0, 130, 11)

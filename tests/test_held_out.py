@@ -5,11 +5,11 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from foldless import KernelLogisticRegression
-from foldless.held_out import held_out_cost, improvements, machine_of_rows, set_aside
 from foldless.machines import SmoothMachine
 from foldless.machines.losses import Logistic
 from foldless.searches import LBFGS, EarlyStopping
-from foldless.selection import select
+from foldless.tuning.select import select
+from foldless.tuning.validation_split import held_out_cost, improvements, machine_of_rows, set_aside
 
 
 @pytest.fixture

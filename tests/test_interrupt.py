@@ -5,11 +5,12 @@ from typing import ClassVar
 
 import pytest
 
-from foldless import KernelLogisticRegression, plan
+from foldless import KernelLogisticRegression
 from foldless.core.contracts import Stop
 from foldless.core.errors import SearchWarning
 from foldless.datasets import make_waveform
 from foldless.searches import LBFGS
+from foldless.tuning import candidate as plan
 
 
 @dataclass(frozen=True)

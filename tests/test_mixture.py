@@ -10,7 +10,7 @@ from foldless.criteria import LOO, Alignment, CenteredAlignment, Spectral
 from foldless.grams import DenseGram
 from foldless.machines import LSSVM, SmoothMachine, Untrained
 from foldless.machines.losses import Logistic
-from foldless.mixture import alignment_weights
+from foldless.tuning.combine_kernels import alignment_weights
 
 approx = pytest.approx
 KERNELS = [RBF(0.05), RBF(0.4), RBF(2.0), DotProduct(0.5)]

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.gaussian_process.kernels import RBF, CompoundKernel, ConstantKernel, WhiteKernel
 
-from foldless import criteria, plan, searches
+from foldless import criteria, searches
 from foldless.core.contracts import Stop
 from foldless.core.errors import LandmarkWarning, SearchWarning, Undefined, UnknownName
 from foldless.datasets import make_ripley, make_twonorm
@@ -15,8 +15,9 @@ from foldless.grams.builders import Dense, Nystrom
 from foldless.kernels.verbs import gram
 from foldless.machines import SmoothMachine
 from foldless.machines.losses import Logistic
-from foldless.selection import as_criterion, as_kernel, as_search, select
-from foldless.stages import Stages
+from foldless.tuning import candidate as plan
+from foldless.tuning.refinement import Stages
+from foldless.tuning.select import as_criterion, as_kernel, as_search, select
 
 MACHINE = SmoothMachine(Logistic())
 

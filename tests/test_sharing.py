@@ -7,7 +7,7 @@ from sklearn.gaussian_process.kernels import RBF
 from foldless import KernelLogisticRegression, KernelLSSVC
 from foldless.datasets import make_ripley
 from foldless.grams.builders import Dense, Nystrom
-from foldless.sharing import FIRST, sharing
+from foldless.tuning.shared_cache import FIRST, sharing
 
 
 @pytest.fixture(scope="module")

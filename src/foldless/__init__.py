@@ -1,7 +1,6 @@
 """Tune kernel machines without cross-validation folds."""
 
 from foldless import criteria, datasets, kernels, machines, measures, searches
-from foldless.choose import select_kernel
 from foldless.compare import compare
 from foldless.estimators import (
     KernelLogisticRegression,
@@ -12,7 +11,8 @@ from foldless.estimators import (
     KernelSubsetRegressor,
     KernelSVC,
 )
-from foldless.mixture import combine_kernels
+from foldless.tuning.combine_kernels import combine_kernels
+from foldless.tuning.select_kernel import select_kernel
 
 __version__ = "0.1.0"
 

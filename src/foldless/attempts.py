@@ -14,13 +14,13 @@ from sklearn.utils import check_array, get_tags
 
 from foldless.core.contracts import Box, Outcome, Step
 from foldless.core.errors import SearchWarning
-from foldless.plan import CUT_SHORT
 from foldless.refits import Refits, usual_space
 from foldless.searches import LBFGS, Grid
-from foldless.selection import as_search, select
 from foldless.shell import KernelShell
 from foldless.space import Choices, Range, settings
 from foldless.translation import translate
+from foldless.tuning.candidate import CUT_SHORT
+from foldless.tuning.select import as_search, select
 
 FOLDS = 10  # honest ones, if nobody says
 ROUGHLY = 1e-4  # relative change of the criterion at which a search over a machine that stands in is over

@@ -26,7 +26,7 @@ from foldless.estimators import (
     KernelSubsetRegressor,
     KernelSVC,
 )
-from foldless.sharing import sharing
+from foldless.tuning.shared_cache import sharing
 
 MACHINES = {  # short names, in the order of the table
     "logistic": KernelLogisticRegression,

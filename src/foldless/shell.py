@@ -9,8 +9,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from foldless.core.errors import NotPositiveDefinite
 from foldless.core.labels import one_versus_rest
 from foldless.kernels.verbs import gram
-from foldless.progress import progress
-from foldless.selection import select
+from foldless.tuning.progress import progress
+from foldless.tuning.select import select
 
 BLOCK = 2_000_000  # kernel values held at a time while predicting
 FEWEST = 4  # rows a criterion needs to say anything

@@ -64,7 +64,7 @@ class Words:
     Attributes
     ----------
     kernel, machine, Y
-        What :func:`foldless.selection.select` takes.
+        What :func:`foldless.tuning.select.select` takes.
     params : callable
         From theta (kernel, then machine) to parameters of the estimator.
     axes : tuple of Axis

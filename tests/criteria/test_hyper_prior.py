@@ -10,8 +10,8 @@ from foldless.criteria import LOO, EvidenceEP, HyperPrior
 from foldless.grams.builders import Dense
 from foldless.machines import HingeSVM, SmoothMachine
 from foldless.machines.losses import Logistic
-from foldless.objective import Problem
-from foldless.selection import select
+from foldless.tuning.objective import Problem
+from foldless.tuning.select import select
 
 
 def test_the_penalty_is_the_spread_of_the_log_length_scales():

@@ -29,8 +29,8 @@ from foldless.criteria import SAFE_AMPLITUDES, Evidence, EvidenceEP, EvidenceHMC
 from foldless.grams import DenseGram
 from foldless.grams.builders import Dense
 from foldless.machines import HingeSVM, SquaredHingeSVM
-from foldless.objective import Problem
 from foldless.searches import HMCAscent
+from foldless.tuning.objective import Problem
 from oracles_svm import CASES, POINTS
 
 approx = pytest.approx

@@ -14,7 +14,7 @@ from foldless.grams.builders import Dense
 from foldless.grams.chunked import NotStored
 from foldless.machines import Ridge, Subset
 from foldless.machines.least_squares import gp_posterior as posterior
-from foldless.objective import Problem
+from foldless.tuning.objective import Problem
 
 N = 15
 RNG = np.random.default_rng(3)

@@ -11,8 +11,8 @@ from foldless.criteria import HyperPrior
 from foldless.datasets import make_ripley, make_twonorm
 from foldless.grams.builders import Dense
 from foldless.machines import LSSVM, HingeSVM, Ridge, SquaredHingeSVM
-from foldless.objective import Problem
 from foldless.searches import EllipticalSlice
+from foldless.tuning.objective import Problem
 
 BOX = Box(np.array([-8.0, -8.0]), np.array([8.0, 8.0]))
 H, CENTRE = np.array([[2.0, 0.6], [0.6, 1.0]]), np.array([0.7, -1.3])

@@ -23,8 +23,8 @@ from foldless.attempts import Task, plan_attempts, take_apart
 from foldless.core.errors import JitterWarning, Undefined
 from foldless.core.parallel import side_by_side
 from foldless.ensemble import Ensemble, votes
-from foldless.progress import progress
 from foldless.space import read_space
+from foldless.tuning.progress import progress
 
 ENSEMBLE_STARTS = 8  # descents, if nobody says, when all local optima are wanted
 

@@ -6,8 +6,8 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from foldless.machines import Ridge, Subset, forward
-from foldless.selection import as_criterion
 from foldless.shell import RegressorShell
+from foldless.tuning.select import as_criterion
 
 
 class KernelSubsetRegressor(MultiOutputMixin, RegressorMixin, RegressorShell):

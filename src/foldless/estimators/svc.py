@@ -13,8 +13,8 @@ from foldless.criteria.derivatives.svm import span_margins
 from foldless.criteria.posteriors.ep import HingeSite, SquaredHingeSite, class_probability
 from foldless.kernels.verbs import diagonal
 from foldless.machines import HingeSVM, SquaredHingeSVM
-from foldless.selection import as_criterion, as_kernel
 from foldless.shell import ClassifierShell, probabilities, regularisation
+from foldless.tuning.select import as_criterion, as_kernel
 
 MACHINES = {"hinge": HingeSVM, "squared_hinge": SquaredHingeSVM}
 SITES = {"hinge": HingeSite, "squared_hinge": SquaredHingeSite}

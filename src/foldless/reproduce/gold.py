@@ -49,12 +49,12 @@ from foldless.criteria import (
 from foldless.criteria.posteriors.ep import HingeSite, class_probability
 from foldless.ensemble import votes, weigh
 from foldless.grams.builders import Dense
-from foldless.held_out import held_out_cost, improvements, set_aside
 from foldless.kernels.verbs import diagonal, gram
 from foldless.machines import HingeSVM, SquaredHingeSVM
-from foldless.objective import Problem
 from foldless.searches import LBFGS, EarlyStopping, EllipticalSlice, HMCAscent, RandomWalk
 from foldless.tables import Cell, PaperTable
+from foldless.tuning.objective import Problem
+from foldless.tuning.validation_split import held_out_cost, improvements, set_aside
 
 SIZES = {"Crabs": 80, "Pima": 200, "WDBC": 300, "Twonorm": 300, "Ringnorm": 300}  # training rows
 AMPLITUDES, OFFSETS, PENALTIES = (0.05, 8103.0), (1e-3, 1e2), (0.02, 100.0)  # bounds; 8103 = e^9

@@ -11,7 +11,7 @@ class EarlyStopping(Search):
     """Run another search on a part of the rows, and keep the step of its path that is best on the others.
 
     A criterion with many parameters (a length scale per feature) can be over-fitted: late in a descent it still
-    falls while the machine gets worse. :func:`foldless.selection.select` holds ``validation`` of the rows out of the
+    falls while the machine gets worse. :func:`foldless.tuning.select.select` holds ``validation`` of the rows out of the
     search, looks at them at every step that improved the criterion, and fits all rows with the parameters of the best
     of these steps.
 

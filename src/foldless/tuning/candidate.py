@@ -14,14 +14,14 @@ from foldless.core.contracts import Box, Outcome, Step, Stop
 from foldless.core.errors import CriterionWarning, SearchWarning, Undefined
 from foldless.criteria.base import Criterion
 from foldless.grams.builders import Dense, Nystrom
-from foldless.held_out import held_out_cost, improvements, machine_of_rows, set_aside
 from foldless.kernels.verbs import diagonal
 from foldless.machines import Untrained
-from foldless.objective import Problem
 from foldless.searches.starts import sobol_starts
 from foldless.searches.walk import Search
-from foldless.sharing import shared_representation
-from foldless.stages import Stages, is_precomputed, representation_gap
+from foldless.tuning.objective import Problem
+from foldless.tuning.refinement import Stages, is_precomputed, representation_gap
+from foldless.tuning.shared_cache import shared_representation
+from foldless.tuning.validation_split import held_out_cost, improvements, machine_of_rows, set_aside
 
 FINISH = 1500  # rows up to which the last fit is on the whole matrix even where the search needed less
 NEGLIGIBLE = 0.03  # e / n of stages (1) below which more landmarks change nothing that matters
@@ -67,7 +67,7 @@ class Selection:
     outcome : Outcome
         The whole search.
     gap : float
-        e / n of eq. (1) of :mod:`foldless.stages` at the final fit: 0 for a whole matrix.
+        e / n of eq. (1) of :mod:`foldless.tuning.refinement` at the final fit: 0 for a whole matrix.
     problem : Problem
         What was evaluated last: ``problem.solve(theta)`` fits at any other point, such as ``outcome.optima``.
     fine : tuple of Step

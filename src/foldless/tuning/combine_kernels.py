@@ -20,7 +20,7 @@ from foldless.criteria import CenteredAlignment, Spectral
 from foldless.grams import DenseGram
 from foldless.kernels.verbs import Pairs, gram
 from foldless.machines import Untrained
-from foldless.selection import as_criterion, as_kernel
+from foldless.tuning.select import as_criterion, as_kernel
 
 FAINT = 1e-6  # weights below this share of the largest are zero
 CLIFF = 1e10  # cost of a mixture for which the criterion does not exist

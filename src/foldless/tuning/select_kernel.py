@@ -17,10 +17,10 @@ from foldless.core.linalg import check_symmetric
 from foldless.grams import DenseGram
 from foldless.grams.builders import Chunked, Dense, Nystrom, spread_landmarks
 from foldless.machines import Untrained
-from foldless.objective import Problem
 from foldless.searches import LBFGS
-from foldless.selection import advise, as_criterion, as_kernel, regularise
-from foldless.stages import is_precomputed
+from foldless.tuning.objective import Problem
+from foldless.tuning.refinement import is_precomputed
+from foldless.tuning.select import advise, as_criterion, as_kernel, regularise
 
 STORED = 8000  # rows up to which gram="auto" stores the matrix
 GRAMS = ("auto", "dense", "chunked", "lowrank")

@@ -8,7 +8,7 @@ import numpy as np
 
 from foldless.core.contracts import Evaluation, Matrix, Reading
 from foldless.core.errors import NotPositiveDefinite, Undefined
-from foldless.sharing import shared
+from foldless.tuning.shared_cache import shared
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,10 +17,10 @@ from foldless.core.parallel import one_blas_thread, side_by_side
 from foldless.criteria.base import Criterion
 from foldless.grams.builders import Dense, Nystrom, has_noise, spread_landmarks
 from foldless.kernels.by_name import named_kernel
-from foldless.objective import Problem
-from foldless.plan import REGULARISATION, WIDTHS, Plan, Selection, Trial
 from foldless.searches.walk import Search
-from foldless.stages import is_precomputed
+from foldless.tuning.candidate import REGULARISATION, WIDTHS, Plan, Selection, Trial
+from foldless.tuning.objective import Problem
+from foldless.tuning.refinement import is_precomputed
 
 PREPARE = 800  # rows up to which a criterion prepares itself on the whole matrix
 PATH = 15  # regularisation values looked at on one Gram before the descent: there may be several minima

@@ -1,0 +1,1 @@
+"""Where kernel, machine, criterion and search meet."""
