@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import foldless
-from foldless.catalogue import MACHINES, entry_of, look_up
 from foldless.cli import run
 from foldless.core.errors import UnknownName
+from foldless.estimators.registry import MACHINES, entry_of, look_up
 
 
 @pytest.mark.parametrize("machine", MACHINES)

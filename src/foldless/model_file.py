@@ -15,10 +15,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from foldless import __version__, kernels
-from foldless.catalogue import MACHINES
 from foldless.core.errors import ModelFileError
 from foldless.core.optional_imports import need
 from foldless.data import Encoder
+from foldless.estimators.registry import MACHINES
 
 FORMAT = 1  # of the plain part; raised when old readers could misunderstand a new file
 PLAIN = "foldless.json"
@@ -36,7 +36,7 @@ KERNELS = (
     "Exponentiation",
 )
 
-PARTS = ("foldless.calibration.Sigmoid",)  # what our estimators hold besides arrays and kernels
+PARTS = ("foldless.estimators.calibration.Sigmoid",)  # what our estimators hold besides arrays and kernels
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Annotated
 
 from foldless import criteria, searches
-from foldless.catalogue import MACHINES, TASKS
 from foldless.core.optional_imports import need
+from foldless.estimators.registry import MACHINES, TASKS
 from foldless.kernels.by_name import NAMED
 
 typer = need("typer", "cli")

@@ -11,9 +11,9 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from foldless.catalogue import entry_of, look_up
 from foldless.data import DataError, Table
-from foldless.shell import decide
+from foldless.estimators.base import decide
+from foldless.estimators.registry import entry_of, look_up
 
 FEWEST = 4  # rows that must be left to train on
 

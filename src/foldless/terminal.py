@@ -6,8 +6,8 @@ import shlex
 import sys
 from contextlib import nullcontext
 
-from foldless.catalogue import MACHINES
 from foldless.data import DataError, read_table
+from foldless.estimators.registry import MACHINES
 from foldless.report import console, say, write_report
 
 

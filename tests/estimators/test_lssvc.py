@@ -15,9 +15,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import oracles_spectral as oracles
 import reference_set as ref
 from foldless import KernelLSSVC
-from foldless.calibration import calibrate
 from foldless.core.errors import CriterionWarning, LandmarkWarning, UnreadableSolution
 from foldless.criteria import LOO, CenteredAlignment, Criterion, KFold, Spectral
+from foldless.estimators.calibration import calibrate
 
 approx = pytest.approx
 

@@ -1,10 +1,10 @@
 """Estimators: scikit-learn shells over ``select``."""
 
+from foldless.estimators.kernel_search.estimator import KernelSearch
 from foldless.estimators.logistic import KernelLogisticRegression
 from foldless.estimators.lssvc import KernelLSSVC
 from foldless.estimators.poisson import KernelPoissonRegressor
 from foldless.estimators.ridge import KernelRidgeRegressor
-from foldless.estimators.search import KernelSearch
 from foldless.estimators.subset import KernelSubsetRegressor
 from foldless.estimators.svc import KernelSVC
 

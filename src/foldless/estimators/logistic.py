@@ -6,9 +6,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_sample_weight
 
 from foldless.criteria import loo_outputs
+from foldless.estimators.base import ClassifierShell, probabilities, regularisation
 from foldless.machines import SmoothMachine, SoftmaxMachine, SoftmaxSolution
 from foldless.machines.losses import Logistic
-from foldless.shell import ClassifierShell, probabilities, regularisation
 
 
 class KernelLogisticRegression(ClassifierMixin, ClassifierShell):

@@ -3,9 +3,9 @@
 from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_sample_weight
 
-from foldless.calibration import calibrate
+from foldless.estimators.base import ClassifierShell, regularisation
+from foldless.estimators.calibration import calibrate
 from foldless.machines import LSSVM
-from foldless.shell import ClassifierShell, regularisation
 
 
 class KernelLSSVC(ClassifierMixin, ClassifierShell):

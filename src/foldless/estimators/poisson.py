@@ -5,9 +5,9 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 
 from foldless.criteria import loo_outputs
+from foldless.estimators.base import KernelShell, regularisation
 from foldless.machines import SmoothMachine
 from foldless.machines.losses import Poisson
-from foldless.shell import KernelShell, regularisation
 
 
 class KernelPoissonRegressor(RegressorMixin, KernelShell):

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
+from foldless.estimators.base import RegressorShell
 from foldless.machines import Ridge, Subset, forward
-from foldless.shell import RegressorShell
 from foldless.tuning.select import as_criterion
 
 

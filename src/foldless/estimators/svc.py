@@ -5,15 +5,15 @@ from sklearn.base import ClassifierMixin
 from sklearn.gaussian_process.kernels import ConstantKernel
 from sklearn.utils import compute_sample_weight
 
-from foldless.calibration import calibrate
 from foldless.core.errors import Undefined, UnknownName
 from foldless.core.linalg import inverse_lower
 from foldless.criteria import SAFE_AMPLITUDES, ep_posterior, loo_outputs
 from foldless.criteria.derivatives.svm import span_margins
 from foldless.criteria.posteriors.ep import HingeSite, SquaredHingeSite, class_probability
+from foldless.estimators.base import ClassifierShell, probabilities, regularisation
+from foldless.estimators.calibration import calibrate
 from foldless.kernels.verbs import diagonal
 from foldless.machines import HingeSVM, SquaredHingeSVM
-from foldless.shell import ClassifierShell, probabilities, regularisation
 from foldless.tuning.select import as_criterion, as_kernel
 
 MACHINES = {"hinge": HingeSVM, "squared_hinge": SquaredHingeSVM}

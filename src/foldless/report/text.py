@@ -8,8 +8,8 @@ from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
-from foldless.catalogue import entry_of
 from foldless.core.contracts import Stop
+from foldless.estimators.registry import entry_of
 from foldless.landscape import WORDS, parameters
 
 MOST_CLASSES = 6  # named in a sentence

@@ -47,7 +47,7 @@ from foldless.criteria import (
     ep_posterior,
 )
 from foldless.criteria.posteriors.ep import HingeSite, class_probability
-from foldless.ensemble import votes, weigh
+from foldless.estimators.kernel_search.ensemble import votes, weigh
 from foldless.grams.builders import Dense
 from foldless.kernels.verbs import diagonal, gram
 from foldless.machines import HingeSVM, SquaredHingeSVM

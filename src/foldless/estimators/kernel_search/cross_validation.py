@@ -8,7 +8,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 
 from foldless.core.contracts import Evaluation
-from foldless.space import Range
+from foldless.estimators.kernel_search.param_space import Range
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,11 +38,11 @@ from sklearn.utils import compute_sample_weight
 
 from foldless.core.labels import one_versus_rest
 from foldless.criteria import ABIC
+from foldless.estimators.kernel_search.param_space import Range
 from foldless.kernels import Laplacian, Precomputed, Sigmoid
 from foldless.kernels.by_name import named_kernel
 from foldless.machines import LSSVM, HingeSVM, Ridge, SmoothMachine
 from foldless.machines.losses import Logistic
-from foldless.space import Range
 
 TWICE = 2.0  # C of the hinge loss over C of the squares that stand in for it
 EITHER_WAY = 100.0  # how far gamma of a polynomial or sigmoid kernel may move

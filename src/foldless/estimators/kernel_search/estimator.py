@@ -19,11 +19,11 @@ from sklearn.utils.validation import (
     indexable,
 )
 
-from foldless.attempts import Task, plan_attempts, take_apart
 from foldless.core.errors import JitterWarning, Undefined
 from foldless.core.parallel import side_by_side
-from foldless.ensemble import Ensemble, votes
-from foldless.space import read_space
+from foldless.estimators.kernel_search.ensemble import Ensemble, votes
+from foldless.estimators.kernel_search.param_space import read_space
+from foldless.estimators.kernel_search.strategies import Task, plan_attempts, take_apart
 from foldless.tuning.progress import progress
 
 ENSEMBLE_STARTS = 8  # descents, if nobody says, when all local optima are wanted

@@ -14,11 +14,11 @@ from sklearn.utils import check_array, get_tags
 
 from foldless.core.contracts import Box, Outcome, Step
 from foldless.core.errors import SearchWarning
-from foldless.refits import Refits, usual_space
+from foldless.estimators.base import KernelShell
+from foldless.estimators.kernel_search.cross_validation import Refits, usual_space
+from foldless.estimators.kernel_search.param_space import Choices, Range, settings
+from foldless.estimators.kernel_search.sklearn_models import translate
 from foldless.searches import LBFGS, Grid
-from foldless.shell import KernelShell
-from foldless.space import Choices, Range, settings
-from foldless.translation import translate
 from foldless.tuning.candidate import CUT_SHORT
 from foldless.tuning.select import as_search, select
 

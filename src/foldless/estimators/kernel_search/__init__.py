@@ -1,0 +1,1 @@
+"""KernelSearch: tune scikit-learn's own estimators without folds."""
