@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from foldless.displays import HistogramDisplay
+from foldless.inspection import HistogramDisplay
 from foldless.reproduce import gold
 
 FIGURES = ("Twonorm", "Pima", "WDBC")  # the paper's figures 2 to 4

@@ -26,7 +26,7 @@ from sklearn.svm import SVC
 
 from bench.contenders.grid_svc import GRID
 from foldless import KernelSearch
-from foldless.comparison import LEVEL, corrected_t
+from foldless.inspection.comparison import LEVEL, corrected_t
 
 SETS = [
     "raetsch_banana",

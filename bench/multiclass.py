@@ -3,7 +3,7 @@
     python -m bench.multiclass --data DIR [--splits 3] [--sets NAME ...] [--contenders NAME ...]
 
 Each set is a sample of up to 3000 rows, a third of which train (glass: 70 of 100). One line per set and contender: error
-on the other rows and bits of information about a label (:func:`foldless.measures.target_information`), mean over the
+on the other rows and bits of information about a label (:func:`foldless.inspection.metrics.target_information`), mean over the
 splits ± standard error, and seconds over those of the first contender.
 """
 
@@ -19,7 +19,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import StandardScaler
 
 from foldless import KernelLogisticRegression
-from foldless.measures import target_information
+from foldless.inspection.metrics import target_information
 
 ROWS = 3000
 SETS = {"glass": 0.7, "usps": 1 / 3, "letter": 1 / 3}  # and the part that trains

@@ -20,7 +20,7 @@ from sklearn.svm import _libsvm as libsvm
 from bench.contenders.grid_svc import GRID
 from bench.kernel_search import SETS, draw, machine
 from foldless import KernelLogisticRegression, KernelSearch
-from foldless.comparison import LEVEL, corrected_t
+from foldless.inspection.comparison import LEVEL, corrected_t
 
 COSTS, GAMMAS = GRID["svc__C"], GRID["svc__gamma"]
 

@@ -13,8 +13,9 @@ import warnings
 import numpy as np
 from sklearn.svm import SVC
 
-from foldless import KernelLogisticRegression, KernelSearch, compare
+from foldless import KernelLogisticRegression, KernelSearch
 from foldless.datasets import make_ripley
+from foldless.inspection import compare
 
 
 def starts(X, y, n_jobs):

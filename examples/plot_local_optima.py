@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.svm import SVC
 
 from foldless import KernelSearch
-from foldless.landscape import surface
+from foldless.inspection.criterion_surface import surface
 
 
 def waves(n, seed):

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from foldless import KernelSearch
-from foldless.displays import SurfaceDisplay
+from foldless.inspection import SurfaceDisplay
 
 # %%
 # The support vector machine. The changed line was ``GridSearchCV(SVC(), grid, cv=5)``.

@@ -13,7 +13,7 @@ import numpy as np
 
 from foldless import KernelLogisticRegression
 from foldless.datasets import make_ripley
-from foldless.landscape import surface
+from foldless.inspection.criterion_surface import surface
 
 X, y = make_ripley(250, random_state=0)
 X_test, y_test = make_ripley(5000, random_state=1)

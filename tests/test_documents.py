@@ -12,7 +12,8 @@ import matplotlib.pyplot
 import pytest
 
 import foldless
-from foldless import criteria, displays, searches
+from foldless import criteria, searches
+from foldless import inspection as displays
 from foldless.cli import run
 from foldless.datasets import make_ripley
 from foldless.kernels.by_name import NAMED

@@ -1,7 +1,6 @@
 """Tune kernel machines without cross-validation folds."""
 
-from foldless import criteria, datasets, kernels, machines, measures, searches
-from foldless.compare import compare
+from foldless import criteria, datasets, kernels, machines, searches
 from foldless.estimators import (
     KernelLogisticRegression,
     KernelLSSVC,
@@ -11,6 +10,8 @@ from foldless.estimators import (
     KernelSubsetRegressor,
     KernelSVC,
 )
+from foldless.inspection import metrics as measures
+from foldless.inspection.compare import compare
 from foldless.tuning.combine_kernels import combine_kernels
 from foldless.tuning.select_kernel import select_kernel
 

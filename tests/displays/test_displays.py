@@ -16,7 +16,7 @@ from sklearn.svm import SVC
 
 from foldless import KernelLogisticRegression, KernelSearch
 from foldless.datasets import make_ripley
-from foldless.displays import (
+from foldless.inspection import (
     MarginDisplay,
     RelevanceDisplay,
     ReliabilityDisplay,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from foldless.displays import HistogramDisplay
+from foldless.inspection import HistogramDisplay
 
 ERRORS = {"LE1": [3.1, 5.2, 5.9, 12.0], "Span": [4.0, 4.6, 4.9]}
 

@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from foldless import KernelLogisticRegression
 from foldless.core.errors import UnreadableSolution
-from foldless.measures import loo_reliability, target_information
+from foldless.inspection.metrics import loo_reliability, target_information
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import pytest
 
 from foldless import KernelLogisticRegression
 from foldless.datasets import make_ripley
-from foldless.landscape import Parameter, parameters, sketch, surface, window
+from foldless.inspection.criterion_surface import Parameter, parameters, sketch, surface, window
 
 
 @pytest.fixture(scope="module")

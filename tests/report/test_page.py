@@ -11,10 +11,10 @@ import plotly.graph_objects as go
 import pytest
 from hostile import LABELS, NAMES, hostile_study
 
-from foldless.compare import compare
 from foldless.data import Table
 from foldless.encoding import Code, Encoder
 from foldless.estimators.registry import MACHINES
+from foldless.inspection.compare import compare
 from foldless.marks import inert
 from foldless.report import class_figures
 from foldless.report.combine import page, panels

@@ -2,8 +2,8 @@
 
 from math import isfinite, isnan
 
-from foldless.compare import compare as compare_all
 from foldless.demo import HOLDOUT
+from foldless.inspection.compare import compare as compare_all
 from foldless.options import (
     CriterionNames,
     Data,

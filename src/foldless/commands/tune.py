@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from foldless.compare import compare as compare_all
 from foldless.core.contracts import Stop
 from foldless.core.errors import INTERRUPTED
 from foldless.estimators.registry import name_of
+from foldless.inspection.compare import compare as compare_all
 from foldless.model_file import save_model
 from foldless.options import (
     Budget,

@@ -69,7 +69,7 @@ class KernelLogisticRegression(ClassifierMixin, ClassifierShell):
     loo_decision_ : array of shape (n,) or (n, n_classes)
         Approximate leave-one-out outputs of the training points.
     loo_proba_ : array of shape (n, n_classes)
-        Probabilities from them: calibration, or :func:`foldless.measures.target_information`, without folds.
+        Probabilities from them: calibration, or :func:`foldless.inspection.metrics.target_information`, without folds.
     trace_ : list of Step
         One row per evaluation: theta, value, seconds, why.
     n_evaluations_ : int

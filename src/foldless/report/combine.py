@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from foldless.landscape import parameters, surface
+from foldless.inspection.criterion_surface import parameters, surface
 from foldless.report import class_figures, number_figures, search_figures, text
 from foldless.report.page import Panel, render
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from foldless.landscape import WORDS, descents
+from foldless.inspection.criterion_surface import WORDS, descents
 from foldless.marks import BLUE, GREY, ORANGE, axis, figure, finite, inert, log_axis, named_axis
 
 SCALE = [[0.0, "#14315f"], [0.3, "#2f6db5"], [0.6, "#86b5dc"], [1.0, "#e9eef3"]]

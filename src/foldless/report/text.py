@@ -10,7 +10,7 @@ import numpy as np
 
 from foldless.core.contracts import Stop
 from foldless.estimators.registry import entry_of
-from foldless.landscape import WORDS, parameters
+from foldless.inspection.criterion_surface import WORDS, parameters
 
 MOST_CLASSES = 6  # named in a sentence
 MANY = 4  # parameters of one kind beyond which only their range is told

@@ -21,9 +21,9 @@ from foldless.core.contracts import Reading
 from foldless.criteria.base import Criterion
 from foldless.criteria.folds import assign
 from foldless.estimators import KernelLogisticRegression
+from foldless.inspection.metrics import target_information
 from foldless.kernels.by_name import typical_distance
 from foldless.machines import SmoothSolution
-from foldless.measures import target_information
 from foldless.tables import Cell, PaperTable
 
 METHODS = ("LOO-KLR", "KLR", "L-GPC", "EP-GPC")  # the paper's columns that are ours too

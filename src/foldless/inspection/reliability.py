@@ -2,7 +2,7 @@
 
 from sklearn.calibration import CalibrationDisplay
 
-from foldless.canvas import tuned
+from foldless.inspection.axes import tuned
 
 
 class ReliabilityDisplay(CalibrationDisplay):

@@ -16,7 +16,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.multiclass import type_of_target
 
 from foldless import criteria as known_criteria
-from foldless.comparison import Comparison, Row
 from foldless.core.errors import FoldlessError, FoldlessWarning, UnknownName
 from foldless.core.parallel import side_by_side
 from foldless.estimators import (
@@ -26,6 +25,7 @@ from foldless.estimators import (
     KernelSubsetRegressor,
     KernelSVC,
 )
+from foldless.inspection.comparison import Comparison, Row
 from foldless.tuning.shared_cache import sharing
 
 MACHINES = {  # short names, in the order of the table

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from foldless.canvas import place, tuned
+from foldless.inspection.axes import place, tuned
 
 MOST = 40  # features shown
 

@@ -4,9 +4,9 @@ import warnings
 
 import numpy as np
 
-from foldless.canvas import place, tuned
 from foldless.core.errors import JitterWarning
-from foldless.landscape import descents, surface
+from foldless.inspection.axes import place, tuned
+from foldless.inspection.criterion_surface import descents, surface
 
 LEVELS = 14
 WORST = 0.85  # quantile of the criterion beyond which the colours no longer tell apart
@@ -17,7 +17,7 @@ class SurfaceDisplay:
 
     Parameters
     ----------
-    landscape : foldless.landscape.Surface
+    landscape : foldless.inspection.criterion_surface.Surface
     outcome : Outcome
     criterion : str
 

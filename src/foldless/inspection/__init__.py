@@ -1,0 +1,17 @@
+"""Pictures in the style of scikit-learn: ``from_estimator`` computes and draws, ``plot`` draws again."""
+
+from foldless.inspection.error_histogram import HistogramDisplay
+from foldless.inspection.margins import MarginDisplay
+from foldless.inspection.relevance import RelevanceDisplay
+from foldless.inspection.reliability import ReliabilityDisplay
+from foldless.inspection.surface import SurfaceDisplay
+from foldless.inspection.trace import TraceDisplay
+
+__all__ = [
+    "HistogramDisplay",
+    "MarginDisplay",
+    "RelevanceDisplay",
+    "ReliabilityDisplay",
+    "SurfaceDisplay",
+    "TraceDisplay",
+]
