@@ -3,15 +3,15 @@
     python -m bench.gold DATA RECORD METHOD=TRIALS ...
 
 appends a line of JSON per trial to RECORD, trial by trial over all sets, and leaves out what stands there already. The
-tables come from ``foldless.reproduce.gold.recorded``.
+tables come from ``foldless.cli.papers.gold.recorded``.
 """
 
 import sys
 import warnings
 from pathlib import Path
 
+from foldless.cli.papers import gold
 from foldless.core.errors import CriterionWarning, JitterWarning
-from foldless.reproduce import gold
 
 
 def main(data, record, trials):

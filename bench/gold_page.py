@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
+from foldless.cli.papers import gold
 from foldless.inspection import HistogramDisplay
-from foldless.reproduce import gold
 
 FIGURES = ("Twonorm", "Pima", "WDBC")  # the paper's figures 2 to 4
 OURS = "EP averaged mean"

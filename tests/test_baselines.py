@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-from foldless.baselines import GaussianProcessEP
+from foldless.cli.papers.gp_classifier_ep import GaussianProcessEP
 from foldless.criteria.posteriors.ep import ProbitSite, expectation_propagation
 from foldless.grams import DenseGram, LowRankGram
 from oracles_klr import directional, rbf, root

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import foldless
-from foldless.cli import run
+from foldless.cli.main import run
 from foldless.core.errors import UnknownName
 from foldless.estimators.registry import MACHINES, entry_of, look_up
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from foldless import __version__
-from foldless.cli import run
+from foldless.cli.main import run
 from foldless.datasets import make_ripley
 
 ENVIRONMENT = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "COLUMNS": "100", "FOLDLESS_DEBUG": ""}
@@ -164,7 +164,7 @@ def test_a_mistake_in_compare_is_one_line(option, ripley, capsys):
 
 
 def test_reproduce_prints_the_papers_numbers_beside_ours(tmp_path, capsys, monkeypatch):
-    from foldless.reproduce import li
+    from foldless.cli.papers import li
 
     monkeypatch.setattr(li, "PAPER", {"wdbc": li.PAPER["wdbc"]})  # the set that comes with scikit-learn
     monkeypatch.setattr(li, "KERNELS", li.KERNELS[18:22])
@@ -356,8 +356,8 @@ LATE = {
 @pytest.mark.parametrize("name", LATE)
 def test_a_file_that_cannot_be_written_is_refused_before_the_work(name, tuned, ripley, monkeypatch, capsys):
     monkeypatch.chdir(ripley)
-    monkeypatch.setattr("foldless.commands.tune.conduct", None)  # the work would fail loudly
-    monkeypatch.setattr("foldless.commands.predict.load_model", None)
+    monkeypatch.setattr("foldless.cli.commands.tune.conduct", None)  # the work would fail loudly
+    monkeypatch.setattr("foldless.cli.commands.predict.load_model", None)
     assert run(LATE[name]) == 2
     said = capsys.readouterr()
     assert said.out == ""
@@ -385,10 +385,12 @@ def test_a_column_with_the_answer_is_passed_over_in_silence(tuned, ripley, monke
 
 
 def test_the_demonstration_as_json(tmp_path, monkeypatch, capsys):
-    from foldless.demo import Baseline
+    from foldless.cli.demo_data import Baseline
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("foldless.commands.demo.grid_search", lambda *_: Baseline(1.0, 2.0, 0.1, 0.2, 3, 4.0))
+    monkeypatch.setattr(
+        "foldless.cli.commands.demo.grid_search", lambda *_: Baseline(1.0, 2.0, 0.1, 0.2, 3, 4.0)
+    )
     assert run(["demo", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["foldless"]["target"] == "diagnosis"
@@ -396,7 +398,7 @@ def test_the_demonstration_as_json(tmp_path, monkeypatch, capsys):
 
 
 def test_a_reproduced_table_as_json(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("foldless.reproduce.li.table_2", lambda data, splits=50: f"| {splits} |")
+    monkeypatch.setattr("foldless.cli.papers.li.table_2", lambda data, splits=50: f"| {splits} |")
     assert run(["reproduce", "li-2", "--data", str(tmp_path), "--splits", "7", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"table": "li-2", "markdown": "| 7 |"}
 

@@ -14,7 +14,7 @@ import pytest
 import foldless
 from foldless import criteria, searches
 from foldless import inspection as displays
-from foldless.cli import run
+from foldless.cli.main import run
 from foldless.datasets import make_ripley
 from foldless.kernels.by_name import NAMED
 

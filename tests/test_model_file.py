@@ -11,11 +11,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from foldless import KernelLogisticRegression
-from foldless.cli import run
+from foldless.cli.files.encoding import Code, Encoder
+from foldless.cli.files.model_file import PLAIN, load_model, save_model, trusted_types
+from foldless.cli.files.read_table import read_table
+from foldless.cli.main import run
 from foldless.core.errors import ModelFileError
-from foldless.data import read_table
-from foldless.encoding import Code, Encoder
-from foldless.model_file import PLAIN, load_model, save_model, trusted_types
 
 ENCODER = Encoder((Code("a", "number"), Code("b", "number"), Code("c", "number")), "y", "classification")
 
@@ -204,7 +204,7 @@ def test_a_model_that_cannot_be_built_names_both_versions(saved, monkeypatch):
 
 
 def test_a_file_that_would_fill_the_memory_is_refused(saved, monkeypatch):
-    monkeypatch.setattr("foldless.model_file.LARGEST", 1000)
+    monkeypatch.setattr("foldless.cli.files.model_file.LARGEST", 1000)
     with pytest.raises(ModelFileError, match="would unpack"):
         load_model(saved)
 

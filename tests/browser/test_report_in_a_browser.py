@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from hostile import LABELS, NAMES, hostile_study
 
-from foldless.demo import HOLDOUT, breast_cancer
-from foldless.marks import LONGEST
-from foldless.report import write_report
-from foldless.study import Request, conduct
+from foldless.cli.demo_data import HOLDOUT, breast_cancer
+from foldless.cli.experiment import Request, conduct
+from foldless.cli.report import write_report
+from foldless.cli.report.plotly_json import LONGEST
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")

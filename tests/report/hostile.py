@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from foldless.data import read_table
-from foldless.study import Request, conduct
+from foldless.cli.experiment import Request, conduct
+from foldless.cli.files.read_table import read_table
 
 NAMES = (
     "<script>alert(1)</script>",

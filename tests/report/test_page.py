@@ -11,17 +11,17 @@ import plotly.graph_objects as go
 import pytest
 from hostile import LABELS, NAMES, hostile_study
 
-from foldless.data import Table
-from foldless.encoding import Code, Encoder
+from foldless.cli.experiment import Request, conduct
+from foldless.cli.files.encoding import Code, Encoder
+from foldless.cli.files.read_table import Table
+from foldless.cli.report import class_figures
+from foldless.cli.report.page import embedded
+from foldless.cli.report.plotly_json import inert
+from foldless.cli.report.search_figures import _best_so_far, comparison
+from foldless.cli.report.text import number, plain
+from foldless.cli.report.write import page, panels
 from foldless.estimators.registry import MACHINES
 from foldless.inspection.compare import compare
-from foldless.marks import inert
-from foldless.report import class_figures
-from foldless.report.combine import page, panels
-from foldless.report.page import embedded
-from foldless.report.search_figures import _best_so_far, comparison
-from foldless.report.text import number, plain
-from foldless.study import Request, conduct
 
 
 def table_of(X, y, task="classification"):

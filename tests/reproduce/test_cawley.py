@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
+from foldless.cli.papers import cawley
+from foldless.cli.papers.table import Cell, PaperTable
 from foldless.grams import DenseGram
 from foldless.machines import SmoothMachine
 from foldless.machines.losses import Logistic
-from foldless.reproduce import cawley
-from foldless.tables import Cell, PaperTable
 from oracles_klr import random_problem, refit_outputs
 
 

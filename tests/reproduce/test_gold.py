@@ -7,11 +7,11 @@ import pytest
 from sklearn.svm import SVC
 
 from foldless import KernelSVC
+from foldless.cli.papers import gold
 from foldless.core.contracts import Step
 from foldless.criteria import HyperPrior
 from foldless.estimators.kernel_search.strategies import frozen
 from foldless.kernels.verbs import gram
-from foldless.reproduce import gold
 from foldless.searches import EllipticalSlice, RandomWalk
 
 

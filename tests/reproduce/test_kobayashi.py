@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from foldless.cli.papers import kobayashi
 from foldless.grams import DenseGram
-from foldless.reproduce import kobayashi
 from oracles_klr import K1, Y1, agrees
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from foldless.reproduce import li
+from foldless.cli.papers import li
 
 
 @pytest.fixture

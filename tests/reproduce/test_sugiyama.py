@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from foldless.reproduce import sugiyama
+from foldless.cli.papers import sugiyama
 
 
 def test_sinc_has_the_papers_picture():

@@ -1,0 +1,58 @@
+"""``foldless predict``: a saved model on new rows."""
+
+import csv
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated
+
+from foldless.cli.files.model_file import load_model
+from foldless.cli.files.read_table import read_new
+from foldless.cli.options import Json, typer
+from foldless.cli.terminal import check_writable, print_json, tell
+
+
+def predict(
+    model: Annotated[
+        Path, typer.Argument(help="A file written by `foldless tune --save`.", show_default=False)
+    ],
+    data: Annotated[
+        Path, typer.Argument(help="Rows to predict; columns are found by name.", show_default=False)
+    ],
+    output: Annotated[Path | None, typer.Option(help="Write the CSV there instead of printing it.")] = None,
+    as_json: Json = False,
+):
+    """Predict the rows of a table: one line each, with probabilities where the machine has them."""
+    check_writable(output)
+    loaded = load_model(model)
+    rows = read_new(data, loaded.encoder)
+    tell([*([loaded.note] if loaded.note else []), *rows.notes])
+    predicted, given = answers(loaded.model, rows.X)
+    with (
+        nullcontext(sys.stdout) if output is None else output.open("w", newline="", encoding="utf-8") as file
+    ):
+        if as_json:
+            print_json(_objects(predicted, given), file)
+        else:
+            _write_csv(file, loaded.encoder.target_name, predicted, given)
+
+
+def answers(model, X):
+    """Return predictions, and a probability of each class by its name, if there are any."""
+    predicted = model.predict(X).tolist()
+    if not hasattr(model[-1], "predict_proba"):
+        return predicted, {}
+    return predicted, dict(zip(model[-1].classes_.tolist(), model.predict_proba(X).T.tolist()))
+
+
+def _write_csv(file, target, predicted, given):
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow([target, *(f"probability of {label}" for label in given)])
+    writer.writerows(zip(predicted, *given.values()))
+
+
+def _objects(predicted, given):
+    if not given:
+        return [{"prediction": value} for value in predicted]
+    rows = zip(predicted, zip(*given.values()))
+    return [{"prediction": value, "probabilities": dict(zip(map(str, given), p))} for value, p in rows]

@@ -1,0 +1,1 @@
+"""Tables and models on disk."""

@@ -1,0 +1,101 @@
+"""Delimited text: CSV, TSV and their relatives, with the delimiter and the header recognised."""
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from foldless.cli.files.sheet import Column, DataError, Sheet, is_number, numbered, present, show
+
+DELIMITERS = (",", ";", "\t", "|", " ")
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
+
+
+def delimited(path, text: str, delimiter: str | None = None, header: bool | None = None) -> Sheet:
+    """Cut text into columns; a first row without any number is taken for the header."""
+    delimiter = _one_character(path, delimiter) or _likely_delimiter(text)
+    lines, rows = _records(path, text, delimiter)
+    header = _is_header(rows[0]) if header is None else header
+    names = [cell or f"column {j}" for j, cell in enumerate(rows[0], 1)] if header else numbered(len(rows[0]))
+    _refuse_ragged(path, lines, rows)
+    lines, rows = lines[header:], rows[header:]
+    cells = [list(map(present, column)) for column in zip(*rows)]
+    cells = cells or [[] for _ in names]
+    if delimiter != ",":
+        cells = [_with_points(column) for column in cells]
+    return Sheet(str(path), tuple(map(Column, names, cells)), lines)
+
+
+def _one_character(path, delimiter: str | None) -> str | None:
+    delimiter = {"tab": "\t", "\\t": "\t", "space": " "}.get(delimiter or "", delimiter)
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '\r\n"'):
+        raise DataError(f"{path}: a delimiter is one character (or 'tab'), got {show(delimiter)}.")
+    return delimiter
+
+
+def _fields(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    if delimiter == " ":  # any run of blanks separates
+        text = "\n".join(" ".join(line.split()) for line in text.splitlines())
+    reader = csv.reader(
+        io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True, strict=True
+    )
+    for row in reader:
+        if any(map(str.strip, row)):
+            yield reader.line_num, [cell.strip() for cell in row]
+
+
+def _records(path, text: str, delimiter: str) -> tuple[list[int], list[list[str]]]:
+    line = 0
+    lines, rows = [], []
+    try:
+        for line, row in _fields(text, delimiter):
+            lines.append(line)
+            rows.append(row)
+    except csv.Error as error:
+        raise DataError(f"{path}: {error}, in the record after line {line}. Is a quote left open?") from None
+    if not rows:
+        raise DataError(f"{path}: only delimiters, no values. Expected a table with at least four rows.")
+    return lines, rows
+
+
+def _likely_delimiter(text: str) -> str:
+    """Return the delimiter that cuts the first records into equally many fields, at least two."""
+    head = "".join(text.splitlines(keepends=True)[:50])
+    agreement = {delimiter: _agreement(head, delimiter) for delimiter in DELIMITERS}
+    best = max(DELIMITERS, key=agreement.__getitem__)  # the first of equals, so a comma before a blank
+    return best if agreement[best] > 0 else ","
+
+
+def _agreement(head: str, delimiter: str) -> float:
+    counts: Counter[int] = Counter()
+    try:
+        for _, row in _fields(head, delimiter):
+            counts[len(row)] += 1
+    except csv.Error:  # the head may end inside a quoted field
+        pass
+    width, votes = counts.most_common(1)[0] if counts else (1, 0)
+    return votes / counts.total() if width > 1 else 0.0
+
+
+def _is_header(row: list[str]) -> bool:
+    """Names are texts: a row with a number in it is data."""
+    return any(row) and not any(map(is_number, row)) and row.count("?") == 0
+
+
+def _refuse_ragged(path, lines: list[int], rows: list[list[str]]) -> None:
+    width = len(rows[0])
+    for line, row in zip(lines, rows):
+        if len(row) != width:
+            raise DataError(
+                f"{path}: line {line} has {len(row)} fields, expected {width} as on line {lines[0]}. "
+                "Check its quotes and delimiters."
+            )
+
+
+def _with_points(cells: list[str | None]) -> list[str | None]:
+    """Turn decimal commas into points, in a column where every number has one or none."""
+    present = [cell for cell in cells if cell is not None and not is_number(cell)]
+    if not present or not all(map(_DECIMAL_COMMA.fullmatch, present)):
+        return cells
+    return [cell and cell.replace(",", ".") for cell in cells]

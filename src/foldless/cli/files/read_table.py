@@ -1,0 +1,252 @@
+"""Files -> arrays, for the command line: ``read_table`` to train on, ``read_new`` to predict."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+
+import numpy as np
+
+from foldless.cli.files.encoding import (
+    Code,
+    Encoder,
+    encode,
+    hstack,
+    is_numeric,
+    learn_code,
+    missing_mask,
+    number_mask,
+    numbers,
+    parsed,
+    texts,
+    unknown_levels,
+)
+from foldless.cli.files.formats import read_sheet
+from foldless.cli.files.sheet import Column, DataError, Sheet, show
+
+__all__ = ["DataError", "Encoder", "Table", "encode_new", "read_new", "read_table"]
+
+TASKS = ("auto", "classification", "regression")
+FEWEST_ROWS = 4
+MOST_CLASSES = 20  # distinct integers, for a target to be recognised as classes
+
+
+@dataclass(frozen=True)
+class Table:
+    """A file as arrays, with how it was encoded and, in plain words, what was decided on the way."""
+
+    X: np.ndarray
+    y: np.ndarray | None
+    feature_names: list[str]
+    target_name: str | None
+    task: str | None
+    encoder: Encoder
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.X.shape[0]
+
+
+def read_table(
+    path,
+    target: str | None = None,
+    *,
+    drop: Sequence[str] = (),
+    impute: bool = False,
+    task: str = "auto",
+    delimiter: str | None = None,
+    header: bool | None = None,
+) -> Table:
+    """Read a training file: CSV and relatives, Parquet, ARFF, LIBSVM or npz.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+    target : str, optional
+        The column to predict. LIBSVM and npz files bring their own, named ``y``; without any, ``y`` is None.
+    drop : sequence of str
+        Columns to leave out.
+    impute : bool
+        Fill missing values with the mean of a numeric column and the commonest level of a category. Without
+        it a missing value is an error. The target is never filled.
+    task : {"auto", "classification", "regression"}
+        Under ``"auto"`` texts and booleans are classes, and so are integers of which there are two different
+        ones, or at most 20 and at most a tenth of the rows. Other numbers are regression.
+    delimiter, header : optional
+        For delimited text; recognised when not given.
+
+    Raises
+    ------
+    DataError
+        With one line that says what was expected, what came, and what to do.
+    """
+    if task not in TASKS:
+        raise DataError(f"task must be one of {', '.join(TASKS)}; got {show(task)}.")
+    sheet = _without(read_sheet(path, delimiter=delimiter, header=header), drop)
+    sheet = replace(sheet, columns=tuple(map(parsed, sheet.columns)))
+    target = sheet.target if target is None else target
+    if sheet.n_rows < FEWEST_ROWS:
+        raise DataError(
+            f"{path}: {sheet.n_rows} rows; a machine needs at least {FEWEST_ROWS}. Is the header right?"
+        )
+    y, task_found = (None, None) if target is None else _target(sheet, _column(sheet, target), task)
+    features = [column for column in sheet.columns if column.name != target]
+    encoder = Encoder(tuple(learn_code(sheet, column, impute) for column in features), target, task_found)
+    X = hstack((encode(sheet, *pair) for pair in zip(features, encoder.codes)), sheet.n_rows)
+    if not X.shape[1]:
+        raise DataError(f"{path}: no column is left to learn from. Check --target, --drop and the delimiter.")
+    notes = [*_notes(sheet, features, encoder.codes), *_target_notes(target, y, task_found, task)]
+    return Table(X, y, encoder.feature_names, target, task_found, encoder, notes)
+
+
+def read_new(path, encoder: Encoder, *, delimiter: str | None = None, header: bool | None = None) -> Table:
+    """Read a file to predict, encoded as the training file was; ``y`` is None even if the target is there.
+
+    Columns are found by name, in any order; others than the target are ignored with a note. A level that was not there in
+    training becomes zeros in every column of its category, with a note; in a category of two levels it is an
+    error.
+    """
+    sheet = read_sheet(path, delimiter=delimiter, header=header)
+    if not sheet.n_rows:
+        raise DataError(f"{path}: no rows. Expected at least one row below the header.")
+    columns = _matching(sheet, encoder)
+    notes = [note for pair in zip(columns, encoder.codes) for note in _unknown_notes(sheet, *pair)]
+    X = hstack((encode(sheet, *pair) for pair in zip(columns, encoder.codes)), sheet.n_rows)
+    names = {code.name for code in encoder.codes} | {encoder.target_name}
+    ignored = [show(name) for name in sheet.names if name not in names]
+    if ignored:
+        notes.append(f"not used, because the model does not know them: {', '.join(ignored)}")
+    return Table(X, None, encoder.feature_names, encoder.target_name, encoder.task, encoder, notes)
+
+
+def encode_new(path, encoder: Encoder, **options) -> np.ndarray:
+    """Return X of ``read_new``."""
+    return read_new(path, encoder, **options).X
+
+
+def _column(sheet: Sheet, name: str) -> Column:
+    for column in sheet.columns:
+        if column.name == name:
+            return column
+    raise DataError(f"{sheet.path}: no column {show(name)}. {_suggestion(name, sheet.names)}")
+
+
+def _suggestion(name: str, names: list[str]) -> str:
+    lower = {known.lower(): known for known in names}
+    near = [lower[match] for match in get_close_matches(name.lower(), lower, n=3)]
+    if near:
+        return f"Did you mean {' or '.join(map(show, near))}?"
+    more = ", ..." if len(names) > 8 else ""
+    return f"The columns are {', '.join(map(show, names[:8]))}{more}."
+
+
+def _without(sheet: Sheet, drop: Sequence[str]) -> Sheet:
+    dropped = {_column(sheet, name).name for name in drop}
+    return replace(sheet, columns=tuple(column for column in sheet.columns if column.name not in dropped))
+
+
+def _matching(sheet: Sheet, encoder: Encoder) -> list[Column]:
+    by_name = {column.name: column for column in sheet.columns}
+    absent = [code.name for code in encoder.codes if code.name not in by_name]
+    if absent and not sheet.absent_is_zero:
+        listed = ", ".join(map(show, absent[:5])) + (
+            f" and {len(absent) - 5} more" if len(absent) > 5 else ""
+        )
+        raise DataError(f"{sheet.path}: the model needs the column(s) {listed}, which are not there.")
+    zeros = np.zeros(sheet.n_rows)
+    return [by_name.get(code.name, Column(code.name, zeros)) for code in encoder.codes]
+
+
+def _unknown_notes(sheet: Sheet, column: Column, code: Code) -> list[str]:
+    unknown = unknown_levels(column, code)
+    if not unknown:
+        return []
+    what = f"column {show(code.name)}: {', '.join(map(show, unknown[:3]))}"
+    if len(code.levels) == 2:
+        expected = " or ".join(map(show, code.levels))
+        raise DataError(f"{sheet.path}: {what} in a column that was {expected} in training. Correct it.")
+    return [f"{what} did not occur in training; encoded as no level"]
+
+
+def _target(sheet: Sheet, column: Column, task: str) -> tuple[np.ndarray, str]:
+    missing = missing_mask(column)
+    if missing.any():
+        raise DataError(
+            f"{sheet.path}: the target {show(column.name)} has {int(missing.sum())} missing value(s) "
+            f"(first: {sheet.where(int(np.argmax(missing)))}). It is never imputed: remove those rows."
+        )
+    values = _target_numbers(sheet, column, task)
+    classes = task == "classification" or values is None or (task == "auto" and _are_classes(values))
+    y = _labels(column, values) if classes or values is None else values
+    task = "classification" if classes else "regression"
+    _refuse_degenerate(sheet, column, y, task)
+    return y, task
+
+
+def _target_numbers(sheet: Sheet, column: Column, task: str) -> np.ndarray | None:
+    """Return the target as numbers, or None where it must be classes."""
+    if task == "classification" and not number_mask(column).all():
+        return None
+    if task != "regression" and not is_numeric(column):
+        return None
+    return numbers(sheet, column, advice="Correct it, or say --task classification.")
+
+
+def _are_classes(values: np.ndarray) -> bool:
+    n_different = len(np.unique(values))
+    few = n_different <= 2 or n_different <= min(MOST_CLASSES, values.size / 10)
+    return bool(few and np.all(values == np.round(values)))
+
+
+def _labels(column: Column, values: np.ndarray | None) -> np.ndarray:
+    if values is not None and np.all(values == np.round(values)) and np.all(np.abs(values) < 2**53):
+        return values.astype(np.int64)
+    return np.array(texts(column), dtype=str)
+
+
+def _refuse_degenerate(sheet: Sheet, column: Column, y: np.ndarray, task: str) -> None:
+    different = np.unique(y)
+    what = f"{sheet.path}: the target {show(column.name)}"
+    if len(different) == 1:
+        kind = "class" if task == "classification" else "value"
+        raise DataError(f"{what} has one {kind} only, {show(different[0])}; expected at least two.")
+    if task == "classification" and len(different) > y.size / 2:
+        raise DataError(
+            f"{what} has {len(different)} classes in {y.size} rows. Is it numeric (--task regression)?"
+        )
+
+
+def _notes(sheet: Sheet, features: list[Column], codes: Sequence[Code]) -> list[str]:
+    notes = []
+    if (
+        sheet.lines
+        and sheet.names == [f"x{j}" for j in range(1, len(sheet.names) + 1)]
+        and sheet.lines[0] == 1
+    ):
+        notes.append("no header was recognised; the columns are named x1, x2, ...")
+    for column, code in zip(features, codes):
+        filled = int(missing_mask(column).sum())
+        if filled:
+            fill = f"{code.fill:.4g}" if isinstance(code.fill, float) else show(code.fill)
+            notes.append(f"column {show(code.name)}: {filled} missing value(s) filled with {fill}")
+        if not code.feature_names:
+            notes.append(f"column {show(code.name)} is always {show(code.levels[0])} and was left out")
+        if code.kind == "number" and _counts_rows(numbers(sheet, column)):
+            notes.append(
+                f"column {show(code.name)} only counts the rows; leave it out with --drop if it is an index"
+            )
+    return notes
+
+
+def _counts_rows(values: np.ndarray) -> bool:
+    counted = values.size > FEWEST_ROWS and values[0] in (0, 1)
+    return bool(counted and np.array_equal(values, values[0] + np.arange(values.size)))
+
+
+def _target_notes(target: str | None, y: np.ndarray | None, found: str | None, asked: str) -> list[str]:
+    if y is None or asked != "auto":
+        return []
+    what = f"{len(np.unique(y))} classes" if found == "classification" else "numbers"
+    return [f"the target {show(target)} was recognised as {what} ({found}); --task overrides"]
