@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
-import oracles_spectral as oracles
-import reference_set as ref
+from oracles import spectral as oracles
+from oracles import reference_set as ref
 from foldless.core.errors import Undefined, UnknownName, UnreadableSolution
 from foldless.criteria import FSM, Alignment, CenteredAlignment, EigenvalueRatio, Spectral
 from foldless.grams import ChunkedGram, DenseGram, LowRankGram

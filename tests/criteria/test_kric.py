@@ -20,7 +20,7 @@ from foldless.grams import DenseGram, LowRankGram
 from foldless.grams.builders import Nystrom, leading_nystrom
 from foldless.machines import SmoothMachine
 from foldless.machines.losses import Logistic
-from oracles_klr import K1, WIDTH1, X1, Y1, agrees, random_problem, root
+from oracles.klr import K1, WIDTH1, X1, Y1, agrees, random_problem, root
 
 FORMS = {"dense": DenseGram, "lowrank": lambda K: LowRankGram(root(K))}
 

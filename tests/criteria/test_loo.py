@@ -7,7 +7,7 @@ from foldless.criteria import LOO, loo_outputs
 from foldless.grams import DenseGram, LowRankGram
 from foldless.machines import SmoothMachine
 from foldless.machines.losses import Logistic
-from oracles_klr import (
+from oracles.klr import (
     K1,
     K2,
     WIDTH1,

@@ -29,7 +29,7 @@ from foldless.criteria.derivatives.svm import refit_margins, span_margins
 from foldless.grams import DenseGram
 from foldless.kernels.verbs import gram, pullback
 from foldless.machines import HingeSVM, SquaredHingeSVM
-from oracles_svm import (
+from oracles.svm import (
     CASES,
     GRAMS,
     POINTS,

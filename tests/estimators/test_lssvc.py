@@ -12,8 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import oracles_spectral as oracles
-import reference_set as ref
+from oracles import spectral as oracles
+from oracles import reference_set as ref
 from foldless import KernelLSSVC
 from foldless.core.errors import CriterionWarning, LandmarkWarning, UnreadableSolution
 from foldless.criteria import LOO, CenteredAlignment, Criterion, KFold, Spectral

@@ -31,7 +31,7 @@ from foldless.grams.builders import Dense
 from foldless.machines import HingeSVM, SquaredHingeSVM
 from foldless.searches import HMCAscent
 from foldless.tuning.objective import Problem
-from oracles_svm import CASES, POINTS
+from oracles.svm import CASES, POINTS
 
 approx = pytest.approx
 WEIGHTS = "leave-one-out leaves a row out, whatever it weighs: weight 2 is twice the penalty, not two rows"

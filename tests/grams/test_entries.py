@@ -5,7 +5,7 @@ import pytest
 
 from foldless.core.linalg import embed
 from foldless.grams import LowRankGram
-from oracles_svm import GRAMS, matrix, problem
+from oracles.svm import GRAMS, matrix, problem
 
 approx = pytest.approx
 

@@ -7,7 +7,7 @@ import pytest
 
 from foldless.core.errors import NotPositiveDefinite
 from foldless.grams import DenseGram, LowRankGram
-from oracles_klr import bordered_inverse, covariance
+from oracles.klr import bordered_inverse, covariance
 
 N = 9
 FORMS = {"dense": lambda F: DenseGram(F @ F.T), "lowrank": LowRankGram}

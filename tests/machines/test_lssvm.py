@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from pytest import approx
 
-import oracles_spectral as oracles
-import reference_set as ref
+from oracles import spectral as oracles
+from oracles import reference_set as ref
 from foldless.core.errors import Undefined
 from foldless.core.labels import balanced_weights, error_fraction, middle_of_best
 from foldless.criteria import GCV, LOO, CalibratedLOO, Evidence, KFold

@@ -6,7 +6,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.kernel_ridge import KernelRidge
 
-import oracles_ridge as oracle
+from oracles import ridge as oracle
 from foldless.core.errors import NotPositiveDefinite, Undefined
 from foldless.criteria import ABIC, LOO, KFold
 from foldless.grams import ChunkedGram, DenseGram, LowRankGram

@@ -7,7 +7,7 @@ from foldless.core.errors import NotPositiveDefinite, Undefined
 from foldless.grams import DenseGram, LowRankGram
 from foldless.machines import SmoothMachine
 from foldless.machines.losses import Logistic
-from oracles_klr import (
+from oracles.klr import (
     FOLDS1,
     K1,
     K2,

@@ -10,7 +10,7 @@ from foldless.grams import DenseGram, LowRankGram
 from foldless.machines import SmoothMachine, SoftmaxMachine
 from foldless.machines.losses import Logistic
 from foldless.machines.softmax import indicators
-from oracles_klr import Design, directional, random_problem, rbf, root, slope
+from oracles.klr import Design, directional, random_problem, rbf, root, slope
 
 FORMS = {"dense": DenseGram, "lowrank": lambda K: LowRankGram(root(K))}
 

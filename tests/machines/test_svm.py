@@ -13,7 +13,7 @@ from foldless.machines.box_qp import active_set as box_solver
 from foldless.machines.box_qp.active_set import active_sets, descend, solve_box
 from foldless.machines.box_qp.initial_point import rough
 from foldless.machines.box_qp.problem import BoxQP
-from oracles_svm import CASES, GRAMS, POINTS, dense, dual, kernel, low_rank, problem
+from oracles.svm import CASES, GRAMS, POINTS, dense, dual, kernel, low_rank, problem
 
 approx = pytest.approx
 

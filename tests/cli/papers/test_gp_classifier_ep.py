@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from foldless.cli.papers.gp_classifier_ep import GaussianProcessEP
 from foldless.criteria.posteriors.ep import ProbitSite, expectation_propagation
 from foldless.grams import DenseGram, LowRankGram
-from oracles_klr import directional, rbf, root
+from oracles.klr import directional, rbf, root
 
 
 def exact_evidence(K, y):

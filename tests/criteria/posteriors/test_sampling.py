@@ -13,7 +13,7 @@ from foldless.criteria.posteriors.sampling import Reference, Target, draws, gold
 from foldless.kernels.verbs import gram, pullback
 from foldless.machines import HingeSVM, SquaredHingeSVM
 from foldless.machines.losses import Hinge, SquaredHinge
-from oracles_svm import CASES, GRAMS, POINTS, dense, in_order, kernel, low_rank, markov_log_z, matrix, problem
+from oracles.svm import CASES, GRAMS, POINTS, dense, in_order, kernel, low_rank, markov_log_z, matrix, problem
 
 approx = pytest.approx
 LOSSES = [Hinge(), SquaredHinge()]

@@ -5,7 +5,7 @@ import pytest
 
 from foldless.cli.papers import kobayashi
 from foldless.grams import DenseGram
-from oracles_klr import K1, Y1, agrees
+from oracles.klr import K1, Y1, agrees
 
 
 @pytest.fixture

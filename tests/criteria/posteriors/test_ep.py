@@ -15,7 +15,7 @@ from foldless.criteria.posteriors.ep import (
 from foldless.kernels.verbs import gram, pullback
 from foldless.machines import HingeSVM, SquaredHingeSVM
 from foldless.machines.losses import Hinge, SquaredHinge
-from oracles_svm import (
+from oracles.svm import (
     CASES,
     GRAMS,
     POINTS,

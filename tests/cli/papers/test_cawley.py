@@ -9,7 +9,7 @@ from foldless.cli.papers.table import Cell, PaperTable
 from foldless.grams import DenseGram
 from foldless.machines import SmoothMachine
 from foldless.machines.losses import Logistic
-from oracles_klr import random_problem, refit_outputs
+from oracles.klr import random_problem, refit_outputs
 
 
 @pytest.fixture

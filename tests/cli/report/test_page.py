@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import plotly.graph_objects as go
 import pytest
-from hostile import LABELS, NAMES, hostile_study
+from oracles.hostile import LABELS, NAMES, hostile_study
 
 from foldless.cli.experiment import Request, conduct
 from foldless.cli.files.encoding import Code, Encoder

@@ -13,7 +13,7 @@ import warnings
 from pathlib import Path
 
 import pytest
-from hostile import LABELS, NAMES, hostile_study
+from oracles.hostile import LABELS, NAMES, hostile_study
 
 from foldless.cli.demo_data import HOLDOUT, breast_cancer
 from foldless.cli.experiment import Request, conduct

@@ -11,7 +11,7 @@ from foldless.criteria import GACV, KRIC, LOO, AICd, Evidence, KFold, loo_output
 from foldless.grams import DenseGram, LowRankGram
 from foldless.machines import SmoothMachine
 from foldless.machines.losses import LogCosh, Logistic, Poisson, SmoothSquaredHinge, Squared
-from oracles_klr import (
+from oracles.klr import (
     Design,
     directional,
     fit,

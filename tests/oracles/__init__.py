@@ -1,0 +1,1 @@
+"""The slow, plain definitions that the library is compared with."""
