@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
-from oracles import spectral as oracles
-from oracles import reference_set as ref
 from foldless.core.errors import Undefined, UnknownName, UnreadableSolution
 from foldless.criteria import FSM, Alignment, CenteredAlignment, EigenvalueRatio, Spectral
 from foldless.grams import ChunkedGram, DenseGram, LowRankGram
 from foldless.grams.builders import Chunked, Dense, Nystrom
 from foldless.machines import LSSVM, SmoothMachine, Untrained
 from foldless.machines.losses import Logistic
+from oracles import reference_set as ref
+from oracles import spectral as oracles
 
 approx = pytest.approx
 SPECTRA = [

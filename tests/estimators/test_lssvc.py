@@ -12,12 +12,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from oracles import spectral as oracles
-from oracles import reference_set as ref
 from foldless import KernelLSSVC
 from foldless.core.errors import CriterionWarning, LandmarkWarning, UnreadableSolution
 from foldless.criteria import LOO, CenteredAlignment, Criterion, KFold, Spectral
 from foldless.estimators.calibration import calibrate
+from oracles import reference_set as ref
+from oracles import spectral as oracles
 
 approx = pytest.approx
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from foldless.core.linalg import embed
 from foldless.grams import LowRankGram
+from foldless.grams.adjoints import embed
 from oracles.svm import GRAMS, matrix, problem
 
 approx = pytest.approx

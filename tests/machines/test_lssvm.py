@@ -2,14 +2,14 @@ import numpy as np
 import pytest
 from pytest import approx
 
-from oracles import spectral as oracles
-from oracles import reference_set as ref
 from foldless.core.errors import Undefined
 from foldless.core.labels import balanced_weights, error_fraction, middle_of_best
 from foldless.criteria import GCV, LOO, CalibratedLOO, Evidence, KFold
 from foldless.criteria.calibrated_loo import best_slope
 from foldless.grams import DenseGram, LowRankGram, SpectralFactor
 from foldless.machines import LSSVM
+from oracles import reference_set as ref
+from oracles import spectral as oracles
 
 VARIANTS = [(bias, weighted) for bias in (True, False) for weighted in (False, True)]
 variants = pytest.mark.parametrize("bias, weighted", VARIANTS)

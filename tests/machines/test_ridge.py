@@ -6,7 +6,6 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.kernel_ridge import KernelRidge
 
-from oracles import ridge as oracle
 from foldless.core.errors import NotPositiveDefinite, Undefined
 from foldless.criteria import ABIC, LOO, KFold
 from foldless.grams import ChunkedGram, DenseGram, LowRankGram
@@ -15,6 +14,7 @@ from foldless.grams.chunked import NotStored
 from foldless.machines import Ridge, Subset
 from foldless.machines.least_squares import gp_posterior as posterior
 from foldless.tuning.objective import Problem
+from oracles import ridge as oracle
 
 N = 15
 RNG = np.random.default_rng(3)

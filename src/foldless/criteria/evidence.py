@@ -8,11 +8,11 @@ import numpy as np
 
 from foldless.core.contracts import LazyReading, PathReading, Reading
 from foldless.core.errors import Undefined
-from foldless.core.linalg import add_symmetric, embed
 from foldless.criteria.base import Criterion
 from foldless.criteria.derivatives.smooth import laplace_evidence
 from foldless.criteria.derivatives.svm import implicit
 from foldless.criteria.posteriors.ep import HingeSite, SquaredHingeSite, expectation_propagation
+from foldless.grams.adjoints import add_symmetric, embed
 from foldless.machines import (
     LSSVM,
     HingeSVM,

@@ -14,11 +14,12 @@ import numpy as np
 
 from foldless.core.contracts import Reading
 from foldless.core.errors import UnsuitableBias
-from foldless.core.linalg import symmetric, symmetric_operator
+from foldless.core.linalg import symmetric
 from foldless.criteria.base import Criterion
 from foldless.criteria.posteriors.diagnostics import effective_draws, rhat
 from foldless.criteria.posteriors.ep import HingeSite, SquaredHingeSite, expectation_propagation
 from foldless.criteria.posteriors.sampling import Reference, Target, draws
+from foldless.grams.adjoints import symmetric_operator
 from foldless.machines import SquaredHingeSolution, SVMSolution
 
 SITES = {1: HingeSite, 2: SquaredHingeSite}

@@ -15,10 +15,10 @@ import numpy as np
 
 from foldless.core.contracts import LazyReading, Reading
 from foldless.core.errors import Undefined
-from foldless.core.linalg import add_symmetric
 from foldless.criteria.base import Criterion
 from foldless.criteria.derivatives.smooth import Bend, differentiate
 from foldless.criteria.derivatives.svm import implicit
+from foldless.grams.adjoints import add_symmetric
 from foldless.machines import SmoothSolution, SquaredHingeSolution, SVMSolution
 from foldless.machines.losses import Logistic
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from foldless.core.contracts import LazyReading, PathReading, Reading
 from foldless.core.errors import Undefined
-from foldless.core.linalg import add_symmetric
 from foldless.criteria.base import Criterion
+from foldless.grams.adjoints import add_symmetric
 from foldless.machines import LinearSolution, LSSVMSolution
 from foldless.machines.least_squares.eigenbasis import EPS
 from foldless.machines.least_squares.solution import Sensitivity

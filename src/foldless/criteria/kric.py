@@ -13,10 +13,10 @@ import numpy as np
 from scipy.special import expit, logsumexp, softmax
 
 from foldless.core.contracts import LazyReading, Reading, Vector
-from foldless.core.linalg import add_symmetric
 from foldless.criteria.base import Criterion
 from foldless.criteria.derivatives.smooth import Bend, differentiate
 from foldless.criteria.derivatives.svm import through_outputs
+from foldless.grams.adjoints import add_symmetric
 from foldless.machines import SmoothSolution, SquaredHingeSolution, SVMSolution
 
 CERTAIN = 0.5  # leverage above which a linearised leave-one-out says little

@@ -13,8 +13,8 @@ from typing import ClassVar
 import numpy as np
 
 from foldless.core.contracts import Reading
-from foldless.core.linalg import add_symmetric
 from foldless.criteria.base import Criterion
+from foldless.grams.adjoints import add_symmetric
 from foldless.machines import SquaredHingeSolution, SVMSolution
 from foldless.machines.box_qp.active_set import solve_box
 from foldless.machines.box_qp.problem import BoxQP

@@ -29,10 +29,10 @@ import numpy as np
 
 from foldless.core.contracts import PathReading, Reading, Vector
 from foldless.core.errors import UnknownName
-from foldless.core.linalg import symmetric_operator
 from foldless.criteria.base import Criterion
 from foldless.criteria.regression import error_norms as norm
 from foldless.criteria.regression import noise_variance as noise
+from foldless.grams.adjoints import symmetric_operator
 from foldless.machines import LinearSolution
 from foldless.machines.least_squares.eigenbasis import scale
 from foldless.machines.least_squares.smoother import DenseSmoother

@@ -14,9 +14,9 @@ import numpy as np
 from scipy.special import expit
 
 from foldless.core.contracts import Reading
-from foldless.core.linalg import embed
 from foldless.criteria.base import Criterion
 from foldless.criteria.derivatives.svm import implicit, span_margins
+from foldless.grams.adjoints import embed
 from foldless.machines import SquaredHingeSolution, SVMSolution
 
 

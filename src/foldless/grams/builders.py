@@ -10,8 +10,9 @@ import numpy as np
 from sklearn.cluster import kmeans_plusplus
 from sklearn.gaussian_process.kernels import Kernel, WhiteKernel
 
-from foldless.core.linalg import long_strips, on_features, pivoted_cholesky, solve_lower
+from foldless.core.linalg import long_strips, pivoted_cholesky, solve_lower
 from foldless.grams import ChunkedGram, DenseGram, LowRankGram
+from foldless.grams.adjoints import on_features
 from foldless.grams.features import FEW
 from foldless.kernels.verbs import Pairs, diagonal, gram, pullback, semidefinite
 

@@ -14,9 +14,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from foldless.core.errors import FoldlessError
-from foldless.core.linalg import Part, Thin, pivoted_cholesky
+from foldless.core.linalg import pivoted_cholesky
 from foldless.core.optional_imports import need
 from foldless.grams import FeatureGram
+from foldless.grams.adjoints import Part, Thin
 from foldless.grams.builders import Cross, Nystrom
 from foldless.grams.features import Features
 from foldless.kernels.verbs import Pairs, gram

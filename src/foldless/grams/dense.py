@@ -24,16 +24,8 @@ from scipy.linalg import blas, lapack, svd
 
 from foldless.core.contracts import Matrix, Vector
 from foldless.core.errors import NotPositiveDefinite
-from foldless.core.linalg import (
-    Complement,
-    Eigenpairs,
-    centre,
-    cholesky,
-    inverse_lower,
-    mirror,
-    solve_lower,
-    symmetric,
-)
+from foldless.core.linalg import Eigenpairs, centre, cholesky, inverse_lower, mirror, solve_lower, symmetric
+from foldless.grams.adjoints import Complement
 
 LIGHT = 1e-4  # leverage below which eq. (2) loses more than four digits
 INDEFINITE = 1e-8  # eigenvalues below minus this, relative to the largest, are no rounding

@@ -25,21 +25,15 @@ import numpy as np
 
 from foldless.core.contracts import Matrix, Vector
 from foldless.core.linalg import (
-    Complement,
     Eigenpairs,
-    Operator,
-    Pairing,
-    Part,
-    Thin,
     cholesky,
     inverse_lower,
     long_strips,
-    on_features,
     solve_lower,
     square_eigenpairs,
-    symmetric_operator,
     weighted_square,
 )
+from foldless.grams.adjoints import Complement, Operator, Pairing, Part, Thin, on_features, symmetric_operator
 from foldless.grams.features import Features
 
 STRIP = 1000  # rows of K formed at a time where every entry must be seen

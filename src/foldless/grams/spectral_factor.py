@@ -17,7 +17,8 @@ from functools import cached_property
 import numpy as np
 
 from foldless.core.contracts import Vector
-from foldless.core.linalg import Eigenpairs, symmetric_operator
+from foldless.core.linalg import Eigenpairs
+from foldless.grams.adjoints import symmetric_operator
 
 
 def _rows(x, M):

@@ -13,12 +13,12 @@ import warnings
 from pathlib import Path
 
 import pytest
-from oracles.hostile import LABELS, NAMES, hostile_study
 
 from foldless.cli.demo_data import HOLDOUT, breast_cancer
 from foldless.cli.experiment import Request, conduct
 from foldless.cli.report import write_report
 from foldless.cli.report.plotly_json import LONGEST
+from oracles.hostile import LABELS, NAMES, hostile_study
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import numpy as np
 import plotly.graph_objects as go
 import pytest
-from oracles.hostile import LABELS, NAMES, hostile_study
 
 from foldless.cli.experiment import Request, conduct
 from foldless.cli.files.encoding import Code, Encoder
@@ -22,6 +21,7 @@ from foldless.cli.report.text import number, plain
 from foldless.cli.report.write import page, panels
 from foldless.estimators.registry import MACHINES
 from foldless.inspection.compare import compare
+from oracles.hostile import LABELS, NAMES, hostile_study
 
 
 def table_of(X, y, task="classification"):

@@ -9,7 +9,7 @@ and :math:`p = d\Phi / dr`,
 
 import numpy as np
 
-from foldless.core.linalg import add_symmetric
+from foldless.grams.adjoints import add_symmetric
 
 
 def through_left_out(solution, p):

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from foldless.core.contracts import Gram, Matrix, Vector
-from foldless.core.linalg import add_symmetric
+from foldless.grams.adjoints import add_symmetric
 
 
 @dataclass(frozen=True, eq=False)

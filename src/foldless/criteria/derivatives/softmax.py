@@ -19,8 +19,8 @@ With features F and :math:`L_c = [W_{c1} F, \dots], \; R_c = [E_{c1} F, \dots]` 
 
 import numpy as np
 
-from foldless.core.linalg import symmetric_operator
 from foldless.grams import DenseGram
+from foldless.grams.adjoints import symmetric_operator
 
 
 def third(solution, S):

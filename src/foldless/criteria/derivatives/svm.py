@@ -27,7 +27,7 @@ from functools import singledispatch
 import numpy as np
 
 from foldless.core.errors import JitterWarning, Undefined
-from foldless.core.linalg import add_symmetric
+from foldless.grams.adjoints import add_symmetric
 from foldless.machines import SquaredHingeSolution, SVMSolution
 from foldless.machines.box_qp.problem import LOWER
 

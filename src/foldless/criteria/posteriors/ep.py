@@ -36,8 +36,8 @@ from scipy.special import erfcx, expit, log_ndtr
 
 from foldless.core.contracts import Gram, Vector
 from foldless.core.errors import Undefined
-from foldless.core.linalg import add_symmetric
 from foldless.criteria.posteriors.anderson import FixedPoint
+from foldless.grams.adjoints import add_symmetric
 
 TOLERANCE = 1e-10  # on the change of the sites, relative to the largest
 ROUNDS = 1000

@@ -23,15 +23,8 @@ import numpy as np
 
 from foldless.core.contracts import Gram, Matrix, Vector
 from foldless.core.errors import Undefined
-from foldless.core.linalg import (
-    Operator,
-    Part,
-    Thin,
-    add_thin,
-    self_product,
-    symmetric_operator,
-    weighted_square,
-)
+from foldless.core.linalg import add_thin, self_product, weighted_square
+from foldless.grams.adjoints import Operator, Part, Thin, symmetric_operator
 from foldless.grams.features import Features
 from foldless.machines.least_squares.eigenbasis import EPS, Targets, kernel_basis, scale
 
