@@ -13,7 +13,7 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import GridSearchCV
 
-from foldless.core.labels import as_columns
+from foldless.core.targets import as_columns
 from foldless.datasets import make_twonorm
 from foldless.grams import DenseGram
 from foldless.kernels.verbs import gram

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF
 
 from foldless import select_kernel
-from foldless.core.labels import as_columns, error_fraction
+from foldless.core.targets import as_columns, error_fraction
 from foldless.datasets import make_twonorm
 from foldless.grams import DenseGram
 from foldless.kernels.verbs import Pairs, gram

@@ -17,7 +17,7 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
-from foldless.core.labels import as_columns
+from foldless.core.targets import as_columns
 from foldless.datasets import make_twonorm
 from foldless.grams import DenseGram
 from foldless.kernels.verbs import gram

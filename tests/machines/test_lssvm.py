@@ -3,7 +3,7 @@ import pytest
 from pytest import approx
 
 from foldless.core.errors import Undefined
-from foldless.core.labels import balanced_weights, error_fraction, middle_of_best
+from foldless.core.targets import balanced_weights, error_fraction, middle_of_best
 from foldless.criteria import GCV, LOO, CalibratedLOO, Evidence, KFold
 from foldless.criteria.calibrated_loo import best_slope
 from foldless.grams import DenseGram, LowRankGram, SpectralFactor

@@ -6,7 +6,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from foldless import KernelLogisticRegression, KernelSearch, KernelSVC, criteria
 from foldless.core.contracts import Box, Evaluation, Stop
-from foldless.core.labels import as_columns
+from foldless.core.targets import as_columns
 from foldless.criteria import HyperPrior
 from foldless.datasets import make_ripley, make_twonorm
 from foldless.grams.builders import Dense

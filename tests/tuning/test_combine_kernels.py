@@ -5,7 +5,7 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct, Product, Sum
 
 from foldless import KernelLogisticRegression, combine_kernels
 from foldless.core.errors import CriterionWarning
-from foldless.core.labels import as_columns
+from foldless.core.targets import as_columns
 from foldless.criteria import LOO, Alignment, CenteredAlignment, Spectral
 from foldless.grams import DenseGram
 from foldless.machines import LSSVM, SmoothMachine, Untrained

@@ -5,7 +5,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Ma
 
 from foldless import select_kernel
 from foldless.core.errors import CriterionWarning, Undefined, UnknownName
-from foldless.core.labels import as_columns
+from foldless.core.targets import as_columns
 from foldless.criteria import FSM, LOO, CenteredAlignment, Spectral
 from foldless.grams import DenseGram
 from foldless.grams.builders import Dense

@@ -1,6 +1,7 @@
 """What losses ask of their targets."""
 
 import numpy as np
+from sklearn.utils.multiclass import type_of_target
 
 
 def check_numbers(y):
@@ -14,3 +15,73 @@ def check_signs(y):
     bad = np.abs(y) != 1
     if np.any(bad):
         raise ValueError(f"y must hold class labels -1 and 1 for this loss, got {np.asarray(y)[bad][0]:g}.")
+
+
+def one_versus_rest(codes, k):
+    """Return columns of -1 and 1: one for two classes (1 is the second), else one per class."""
+    if k == 2:
+        return np.where(codes == 1, 1.0, -1.0)[:, None]
+    return np.where(codes[:, None] == np.arange(k), 1.0, -1.0)
+
+
+def as_columns(y):
+    """Return targets (n, k) for class labels (coded -1 and 1) or for numbers (as they are)."""
+    y = np.asarray(y)
+    if type_of_target(y).startswith("continuous"):
+        return y.astype(float).reshape(len(y), -1)
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(f"y must hold at least two classes, got one class: {classes[0]}.")
+    return one_versus_rest(codes, len(classes))
+
+
+def are_labels(Y):
+    """Tell whether every entry is -1 or 1."""
+    return bool(np.all(np.abs(Y) == 1))
+
+
+def check_labels(Y, who):
+    """Raise unless ``Y`` (n, k) holds -1 and 1 with both signs in each column."""
+    if not are_labels(Y):
+        raise ValueError(
+            f"{who} needs class labels coded -1 and 1, got other targets. Is this a regression problem?"
+        )
+    if np.any(np.abs(Y.sum(axis=0)) == len(Y)):
+        raise ValueError(
+            f"{who} needs points of at least two classes, got a class without any or one class only."
+        )
+
+
+def classes_of(Y):
+    """Class numbers 0, 1, ... of the rows of ``Y``."""
+    return (Y[:, 0] > 0).astype(int) if Y.shape[1] == 1 else np.argmax(Y, axis=1)
+
+
+def balanced_weights(Y):
+    r"""Weights :math:`v_i = n / (k\, n_{c(i)})` that give each of the k classes the same total weight."""
+    check_labels(Y, "balancing classes")
+    label = classes_of(Y)
+    counts = np.bincount(label)
+    return len(Y) / (len(counts) * counts[label])
+
+
+def error_fraction(Y, Z, copies=None):
+    """Fraction of samples whose outputs ``Z`` do not single out the class in ``Y``; a tie counts as an error."""
+    if Y.shape[1] == 1:
+        return float(np.average(Y[:, 0] * Z[:, 0] <= 0, weights=copies))
+    rows, own = np.arange(len(Y)), classes_of(Y)
+    others = Z.copy()
+    others[rows, own] = -np.inf
+    return float(np.average(Z[rows, own] <= others.max(axis=1), weights=copies))
+
+
+def middle_of_best(values):
+    """Index of the smallest value; on a plateau of equal ones the middle of the first longest run.
+
+    Counts of errors have plateaus over a grid, and the middle of one is the safest point on it.
+    """
+    values = np.asarray(values, float)
+    best = np.flatnonzero(values == np.nanmin(values))
+    runs = np.split(best, np.flatnonzero(np.diff(best) > 1) + 1)
+    run = max(runs, key=len)
+    return int(run[(len(run) - 1) // 2])

@@ -15,7 +15,7 @@ from scipy.special import expit
 
 from foldless.core.contracts import LazyReading, Reading
 from foldless.core.errors import Undefined
-from foldless.core.labels import are_labels, error_fraction
+from foldless.core.targets import are_labels, error_fraction
 from foldless.criteria.base import Criterion
 from foldless.criteria.derivatives.lssvm import through_left_out
 from foldless.machines import LSSVMSolution

@@ -9,7 +9,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from foldless.core.contracts import Reading
 from foldless.core.errors import Undefined
-from foldless.core.labels import are_labels, classes_of, error_fraction
+from foldless.core.targets import are_labels, classes_of, error_fraction
 from foldless.criteria.base import Criterion
 from foldless.machines import LSSVMSolution, RidgeSolution, SmoothSolutions, SupportSolutions
 

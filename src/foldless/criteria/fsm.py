@@ -13,7 +13,7 @@ import numpy as np
 
 from foldless.core.contracts import LazyReading, Reading, Targeted
 from foldless.core.errors import Undefined
-from foldless.core.labels import check_labels
+from foldless.core.targets import check_labels
 from foldless.criteria.base import Criterion
 
 IDENTITY = 1e-3  # mean off-diagonal over mean diagonal below which a Gram is a multiple of I for all purposes

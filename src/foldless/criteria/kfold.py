@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from foldless.core.contracts import LazyReading, PathReading, Reading
 from foldless.core.errors import Undefined
-from foldless.core.labels import are_labels, error_fraction
 from foldless.core.linalg import cholesky, solve_lower, symmetric
+from foldless.core.targets import are_labels, error_fraction
 from foldless.criteria.base import Criterion
 from foldless.criteria.derivatives.smooth import Bend, differentiate
 from foldless.criteria.folds import assign

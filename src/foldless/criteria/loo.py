@@ -16,7 +16,7 @@ from scipy.special import log_softmax, softmax
 
 from foldless.core.contracts import LazyReading, PathReading, Reading
 from foldless.core.errors import Undefined
-from foldless.core.labels import are_labels, error_fraction
+from foldless.core.targets import are_labels, error_fraction
 from foldless.criteria.base import Criterion
 from foldless.criteria.derivatives.lssvm import through_left_out
 from foldless.criteria.derivatives.smooth import Bend, differentiate

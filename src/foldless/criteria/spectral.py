@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 
 from foldless.core.contracts import LazyReading, Reading, Targeted
 from foldless.core.errors import Undefined, UnknownName
-from foldless.core.labels import check_labels
+from foldless.core.targets import check_labels
 from foldless.criteria.base import Criterion
 
 NORMALISERS = ("trace", "sum", "frobenius")

@@ -7,7 +7,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from foldless.core.errors import NotPositiveDefinite
-from foldless.core.labels import one_versus_rest
+from foldless.core.targets import one_versus_rest
 from foldless.kernels.verbs import gram
 from foldless.tuning.progress import progress
 from foldless.tuning.select import select

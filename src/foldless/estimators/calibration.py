@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
-from foldless.core.labels import classes_of
+from foldless.core.targets import classes_of
 
 STEEP = (1e-6, 1e6)  # bounds of the slope, in units of one over the spread of the outputs
 

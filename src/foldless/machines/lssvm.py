@@ -29,7 +29,7 @@ from typing import ClassVar
 import numpy as np
 
 from foldless.core.contracts import Factor, Gram, Matrix, Vector
-from foldless.core.labels import balanced_weights
+from foldless.core.targets import balanced_weights
 from foldless.grams import SpectralFactor
 
 ROUTES = ("cholesky", "spectrum")

@@ -14,8 +14,8 @@ from sklearn.gaussian_process.kernels import ConstantKernel
 from sklearn.utils import check_array, check_consistent_length
 
 from foldless.core.errors import CriterionWarning, NotPositiveDefinite, Undefined
-from foldless.core.labels import as_columns
 from foldless.core.linalg import centre
+from foldless.core.targets import as_columns
 from foldless.criteria import CenteredAlignment, Spectral
 from foldless.grams import DenseGram
 from foldless.kernels.verbs import Pairs, gram

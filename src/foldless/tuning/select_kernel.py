@@ -12,8 +12,8 @@ from sklearn.utils import check_array, check_consistent_length
 
 from foldless.core.contracts import Box
 from foldless.core.errors import NotPositiveDefinite, Undefined, UnknownName
-from foldless.core.labels import as_columns
 from foldless.core.linalg import check_symmetric
+from foldless.core.targets import as_columns
 from foldless.grams import DenseGram
 from foldless.grams.builders import Chunked, Dense, Nystrom, spread_landmarks
 from foldless.machines import Untrained

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from foldless.core.labels import are_labels, classes_of
+from foldless.core.targets import are_labels, classes_of
 from foldless.kernels.verbs import gram
 
 

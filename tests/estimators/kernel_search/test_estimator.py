@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from foldless import KernelLogisticRegression, KernelSearch, criteria, searches
 from foldless.core.errors import SearchWarning, UnknownName
-from foldless.core.labels import one_versus_rest
+from foldless.core.targets import one_versus_rest
 from foldless.datasets import make_ripley
 from foldless.grams.builders import Dense
 from foldless.machines import LSSVM, HingeSVM, SmoothMachine

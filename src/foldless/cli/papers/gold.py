@@ -36,7 +36,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from foldless.cli.papers.table import Cell, PaperTable
 from foldless.core.contracts import Box
-from foldless.core.labels import as_columns
+from foldless.core.targets import as_columns
 from foldless.criteria import (
     GACV,
     SAFE_AMPLITUDES,

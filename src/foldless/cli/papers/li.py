@@ -16,7 +16,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
-from foldless.core.labels import error_fraction, middle_of_best
+from foldless.core.targets import error_fraction, middle_of_best
 from foldless.criteria import FSM, CenteredAlignment, EigenvalueRatio, Spectral
 from foldless.grams import DenseGram
 from foldless.kernels.verbs import Pairs, gram

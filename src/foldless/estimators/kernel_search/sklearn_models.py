@@ -36,7 +36,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC, NuSVC
 from sklearn.utils import compute_sample_weight
 
-from foldless.core.labels import one_versus_rest
+from foldless.core.targets import one_versus_rest
 from foldless.criteria import ABIC
 from foldless.estimators.kernel_search.param_space import Range
 from foldless.kernels import Laplacian, Precomputed, Sigmoid
