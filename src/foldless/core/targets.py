@@ -1,4 +1,4 @@
-"""What losses ask of their targets."""
+"""Targets: columns of numbers or of labels -1 and 1, their checks, and error rates."""
 
 import numpy as np
 from sklearn.utils.multiclass import type_of_target
