@@ -16,7 +16,8 @@ from foldless import select_kernel
 from foldless.core.targets import as_columns, error_fraction
 from foldless.datasets import make_twonorm
 from foldless.grams import DenseGram
-from foldless.kernels.verbs import Pairs, gram
+from foldless.kernels.evaluate import gram
+from foldless.kernels.pairs import Pairs
 from foldless.machines import LSSVM
 
 KERNELS = [RBF(np.sqrt(2.0**i), "fixed") for i in range(-15, 16)]

@@ -16,7 +16,7 @@ from foldless.core.errors import NotPositiveDefinite
 from foldless.grams import DenseGram, LowRankGram
 from foldless.grams.builders import Dense
 from foldless.kernels import Laplacian, Sigmoid
-from foldless.kernels.verbs import gram, semidefinite
+from foldless.kernels.evaluate import gram, semidefinite
 from foldless.machines import HingeSVM
 
 X = np.random.default_rng(0).normal(size=(60, 3))

@@ -6,7 +6,7 @@ from sklearn.base import clone
 from sklearn.metrics.pairwise import sigmoid_kernel
 
 from foldless.kernels import Sigmoid
-from foldless.kernels.verbs import diagonal, gram, pullback
+from foldless.kernels.evaluate import diagonal, gram, pullback
 
 FREE = Sigmoid(0.3, 0.7, coef0_bounds=(1e-3, 1e3))
 

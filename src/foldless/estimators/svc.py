@@ -12,7 +12,7 @@ from foldless.criteria.derivatives.svm import span_margins
 from foldless.criteria.posteriors.ep import HingeSite, SquaredHingeSite, class_probability
 from foldless.estimators.base import ClassifierShell, probabilities, regularisation
 from foldless.estimators.calibration import calibrate
-from foldless.kernels.verbs import diagonal
+from foldless.kernels.evaluate import diagonal
 from foldless.machines import HingeSVM, SquaredHingeSVM
 from foldless.tuning.select import as_criterion, as_kernel
 

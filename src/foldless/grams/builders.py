@@ -14,7 +14,8 @@ from foldless.core.linalg import long_strips, pivoted_cholesky, solve_lower
 from foldless.grams import ChunkedGram, DenseGram, LowRankGram
 from foldless.grams.adjoints import on_features
 from foldless.grams.features import FEW
-from foldless.kernels.verbs import Pairs, diagonal, gram, pullback, semidefinite
+from foldless.kernels.evaluate import diagonal, gram, pullback, semidefinite
+from foldless.kernels.pairs import Pairs
 
 POOL = 30  # rows looked at per landmark when landmarks are spread out
 TINY = 1e-12  # eigenvalues of a landmark matrix below this, relative to the largest, are rounding

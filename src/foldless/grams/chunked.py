@@ -9,7 +9,8 @@ from scipy.sparse.linalg import LinearOperator
 
 from foldless.core.contracts import Matrix
 from foldless.core.errors import FoldlessError
-from foldless.kernels.verbs import Pairs, diagonal, gram
+from foldless.kernels.evaluate import diagonal, gram
+from foldless.kernels.pairs import Pairs
 
 STRIP = 4_000_000  # entries of K that exist at a time, unless told
 

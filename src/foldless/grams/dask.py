@@ -20,7 +20,8 @@ from foldless.grams import FeatureGram
 from foldless.grams.adjoints import Part, Thin
 from foldless.grams.builders import Cross, Nystrom
 from foldless.grams.features import Features
-from foldless.kernels.verbs import Pairs, gram
+from foldless.kernels.evaluate import gram
+from foldless.kernels.pairs import Pairs
 
 ROWS = 50_000  # of a block, at most
 

@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
-from foldless.kernels.verbs import gram_of, pullback_of, semidefinite
+from foldless.kernels.evaluate import gram_of, pullback_of, semidefinite
 
 NOTHING = np.zeros(0)
 

@@ -18,7 +18,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.gaussian_process.kernels import Hyperparameter, Kernel, StationaryKernelMixin
 
-from foldless.kernels.verbs import Pairs, gram_of, pullback_of
+from foldless.kernels.evaluate import gram_of, pullback_of
+from foldless.kernels.pairs import Pairs
 
 
 class CoordinateProduct(StationaryKernelMixin, Kernel):

@@ -20,7 +20,8 @@ from sklearn.gaussian_process.kernels import (
     StationaryKernelMixin,
 )
 
-from foldless.kernels.verbs import Pairs, gram_of, pullback_of, semidefinite
+from foldless.kernels.evaluate import gram_of, pullback_of, semidefinite
+from foldless.kernels.pairs import Pairs
 
 
 class Laplacian(StationaryKernelMixin, NormalizedKernelMixin, Kernel):

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from foldless.kernels.verbs import gram_of, pullback_of
+from foldless.kernels.evaluate import gram_of, pullback_of
 
 
 class Precomputed(Kernel):
@@ -11,7 +11,7 @@ class Precomputed(Kernel):
 
     Examples
     --------
-    >>> from foldless.kernels.verbs import gram
+    >>> from foldless.kernels.evaluate import gram
     >>> gram(Precomputed(), [[2.0, 1.0], [1.0, 2.0]])
     array([[2., 1.],
            [1., 2.]])

@@ -8,7 +8,7 @@ It is positive semi-definite for few parameters and few sets of points only; a s
 import numpy as np
 from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
 
-from foldless.kernels.verbs import gram_of, pullback_of
+from foldless.kernels.evaluate import gram_of, pullback_of
 
 
 class Sigmoid(Kernel):

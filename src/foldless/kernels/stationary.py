@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 from foldless.core.linalg import strips
-from foldless.kernels.verbs import gram_of, pullback_of, semidefinite
+from foldless.kernels.evaluate import gram_of, pullback_of, semidefinite
 
 VANISHED = (
     -600.0

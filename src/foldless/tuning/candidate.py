@@ -14,7 +14,7 @@ from foldless.core.contracts import Box, Outcome, Step, Stop
 from foldless.core.errors import CriterionWarning, SearchWarning, Undefined
 from foldless.criteria.base import Criterion
 from foldless.grams.builders import Dense, Nystrom
-from foldless.kernels.verbs import diagonal
+from foldless.kernels.evaluate import diagonal
 from foldless.machines import Untrained
 from foldless.searches.starts import sobol_starts
 from foldless.searches.walk import Search

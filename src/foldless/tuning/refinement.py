@@ -18,7 +18,7 @@ import numpy as np
 from foldless.core.errors import LandmarkWarning, UnknownName
 from foldless.grams.builders import Dense, Nystrom, has_noise, spread_landmarks, uniform_landmarks
 from foldless.grams.dask import DaskNystrom
-from foldless.kernels.verbs import diagonal
+from foldless.kernels.evaluate import diagonal
 
 GRAMS = ("auto", "dense", "lowrank", "nystrom", "dask")
 SMALL = 250  # rows up to which the whole matrix is the cheapest Gram

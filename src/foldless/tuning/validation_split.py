@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from foldless.core.targets import are_labels, classes_of
-from foldless.kernels.verbs import gram
+from foldless.kernels.evaluate import gram
 
 
 def set_aside(Y, share, seed):

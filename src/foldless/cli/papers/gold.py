@@ -50,7 +50,7 @@ from foldless.criteria import (
 from foldless.criteria.posteriors.ep import HingeSite, class_probability
 from foldless.estimators.kernel_search.ensemble import votes, weigh
 from foldless.grams.builders import Dense
-from foldless.kernels.verbs import diagonal, gram
+from foldless.kernels.evaluate import diagonal, gram
 from foldless.machines import HingeSVM, SquaredHingeSVM
 from foldless.searches import LBFGS, EarlyStopping, EllipticalSlice, HMCAscent, RandomWalk
 from foldless.tuning.objective import Problem

@@ -19,7 +19,8 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from foldless.core.targets import error_fraction, middle_of_best
 from foldless.criteria import FSM, CenteredAlignment, EigenvalueRatio, Spectral
 from foldless.grams import DenseGram
-from foldless.kernels.verbs import Pairs, gram
+from foldless.kernels.evaluate import gram
+from foldless.kernels.pairs import Pairs
 from foldless.machines import LSSVM, Untrained
 
 KERNELS = tuple(RBF(np.sqrt(2.0**i), "fixed") for i in range(-15, 16))
