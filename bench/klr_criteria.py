@@ -15,7 +15,8 @@ from sklearn.gaussian_process.kernels import RBF
 
 from foldless import criteria
 from foldless.grams import DenseGram
-from foldless.grams.builders import leading_nystrom, uniform_landmarks
+from foldless.grams.builders import leading_nystrom
+from foldless.grams.landmarks import uniform_landmarks
 from foldless.machines import SmoothMachine
 from foldless.machines.losses import Logistic
 

@@ -5,14 +5,9 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern, WhiteKernel
 
 from foldless.criteria import LOO
-from foldless.grams.builders import (
-    Dense,
-    Nystrom,
-    greedy_landmarks,
-    has_noise,
-    spread_landmarks,
-    uniform_landmarks,
-)
+from foldless.grams.builders import Dense, Nystrom
+from foldless.grams.landmarks import greedy_landmarks, spread_landmarks, uniform_landmarks
+from foldless.kernels.algebra import has_noise
 from foldless.machines import SmoothMachine
 from foldless.machines.losses import Logistic
 

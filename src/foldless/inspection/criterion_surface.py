@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from foldless.core.parallel import one_blas_thread
-from foldless.grams.builders import Dense, Nystrom, has_noise, spread_landmarks
-from foldless.tuning.refinement import is_precomputed
+from foldless.grams.builders import Dense, Nystrom
+from foldless.grams.landmarks import spread_landmarks
+from foldless.kernels.algebra import has_noise
+from foldless.kernels.precomputed import is_precomputed
 
 LANDMARKS = 96  # of the grid: the picture shows a landscape, the search saw more
 ALL_ROWS = 200  # up to which the grid looks at the whole matrix

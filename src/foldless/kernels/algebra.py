@@ -5,6 +5,7 @@ from sklearn.gaussian_process.kernels import (
     ConstantKernel,
     DotProduct,
     Exponentiation,
+    Kernel,
     Product,
     Sum,
     WhiteKernel,
@@ -101,3 +102,10 @@ def _(kernel):
 @semidefinite.register
 def _(kernel: Exponentiation):
     return float(kernel.exponent).is_integer() and kernel.exponent >= 0 and semidefinite(kernel.kernel)
+
+
+def has_noise(kernel: Kernel) -> bool:
+    """Tell whether a white-noise term is part of the kernel (no low-rank form holds it)."""
+    if isinstance(kernel, WhiteKernel):
+        return True
+    return any(has_noise(part) for part in kernel.get_params(deep=False).values() if isinstance(part, Kernel))

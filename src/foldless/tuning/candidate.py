@@ -15,11 +15,12 @@ from foldless.core.errors import CriterionWarning, SearchWarning, Undefined
 from foldless.criteria.base import Criterion
 from foldless.grams.builders import Dense, Nystrom
 from foldless.kernels.evaluate import diagonal
+from foldless.kernels.precomputed import is_precomputed
 from foldless.machines import Untrained
 from foldless.searches.starts import sobol_starts
 from foldless.searches.walk import Search
 from foldless.tuning.objective import Problem
-from foldless.tuning.refinement import Stages, is_precomputed, representation_gap
+from foldless.tuning.refinement import Stages, representation_gap
 from foldless.tuning.shared_cache import shared_representation
 from foldless.tuning.validation_split import held_out_cost, improvements, machine_of_rows, set_aside
 

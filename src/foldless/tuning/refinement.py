@@ -16,9 +16,12 @@ from typing import Any
 import numpy as np
 
 from foldless.core.errors import LandmarkWarning, UnknownName
-from foldless.grams.builders import Dense, Nystrom, has_noise, spread_landmarks, uniform_landmarks
+from foldless.grams.builders import Dense, Nystrom
 from foldless.grams.dask import DaskNystrom
+from foldless.grams.landmarks import spread_landmarks, uniform_landmarks
+from foldless.kernels.algebra import has_noise
 from foldless.kernels.evaluate import diagonal
+from foldless.kernels.precomputed import is_precomputed
 
 GRAMS = ("auto", "dense", "lowrank", "nystrom", "dask")
 SMALL = 250  # rows up to which the whole matrix is the cheapest Gram
@@ -115,11 +118,6 @@ class Stages:
         if self._fits(HUGE):
             return Dense(self.X)
         return Nystrom(self.X, spread_landmarks(self.X, self.affordable(LAST_WORK, HUGE), rng))
-
-
-def is_precomputed(kernel):
-    """Tell whether the points are the Gram matrix itself."""
-    return type(kernel).__name__ == "Precomputed"
 
 
 def representation_gap(kernel, X, solution):

@@ -15,12 +15,14 @@ from foldless.core.contracts import Stop
 from foldless.core.errors import CriterionWarning, Undefined, UnknownName, UnreadableSolution
 from foldless.core.parallel import one_blas_thread, side_by_side
 from foldless.criteria.base import Criterion
-from foldless.grams.builders import Dense, Nystrom, has_noise, spread_landmarks
+from foldless.grams.builders import Dense, Nystrom
+from foldless.grams.landmarks import spread_landmarks
+from foldless.kernels.algebra import has_noise
 from foldless.kernels.by_name import named_kernel
+from foldless.kernels.precomputed import is_precomputed
 from foldless.searches.walk import Search
 from foldless.tuning.candidate import REGULARISATION, WIDTHS, Plan, Selection, Trial
 from foldless.tuning.objective import Problem
-from foldless.tuning.refinement import is_precomputed
 
 PREPARE = 800  # rows up to which a criterion prepares itself on the whole matrix
 PATH = 15  # regularisation values looked at on one Gram before the descent: there may be several minima

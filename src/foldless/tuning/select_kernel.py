@@ -15,11 +15,12 @@ from foldless.core.errors import NotPositiveDefinite, Undefined, UnknownName
 from foldless.core.linalg import check_symmetric
 from foldless.core.targets import as_columns
 from foldless.grams import DenseGram
-from foldless.grams.builders import Chunked, Dense, Nystrom, spread_landmarks
+from foldless.grams.builders import Chunked, Dense, Nystrom
+from foldless.grams.landmarks import spread_landmarks
+from foldless.kernels.precomputed import is_precomputed
 from foldless.machines import Untrained
 from foldless.searches import LBFGS
 from foldless.tuning.objective import Problem
-from foldless.tuning.refinement import is_precomputed
 from foldless.tuning.select import advise, as_criterion, as_kernel, regularise
 
 STORED = 8000  # rows up to which gram="auto" stores the matrix
