@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from foldless.core.contracts import Box, Evaluation, Stop
-from foldless.searches.walk import Search, Walk
+from foldless.searches.base import Search
+from foldless.searches.run import Walk
 
 BOX = Box(np.array([-2.0, -2.0]), np.array([2.0, 2.0]))
 POINTS = [np.array(p) for p in ([1.0, 0.0], [0.5, 0.5], [0.0, 0.1], [-1.0, 1.0], [0.0, -2.0])]

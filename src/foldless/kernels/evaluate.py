@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.gaussian_process.kernels import Kernel
 
-from foldless.kernels.pairs import Pairs
+from foldless.kernels.pairs import Pairs, to_dense
 
 
 def gram(kernel, X, Y=None):
@@ -61,26 +61,22 @@ def pullback(kernel, X, adjoint, Y=None):
     return pullback_of(kernel, X if isinstance(X, Pairs) else Pairs(X, Y), adjoint)
 
 
-def _dense(X):
-    return X.toarray() if sp.issparse(X) else X
-
-
 @singledispatch
 def gram_of(kernel, pairs):
     """Kernel matrix on ``pairs``; register a function here to make a kernel fast."""
     if not isinstance(kernel, Kernel):
         raise TypeError(f"kernel must be a scikit-learn Kernel object, got {kernel!r}.")
-    return kernel(_dense(pairs.X)) if pairs.symmetric else kernel(_dense(pairs.X), _dense(pairs.Y))
+    return kernel(to_dense(pairs.X)) if pairs.symmetric else kernel(to_dense(pairs.X), to_dense(pairs.Y))
 
 
 @singledispatch
 def pullback_of(kernel, pairs, adjoint):
     """Gradient in theta on ``pairs``; the fallback contracts scikit-learn's own derivative tensor."""
     if pairs.symmetric:
-        derivative = kernel(_dense(pairs.X), eval_gradient=True)[1]
+        derivative = kernel(to_dense(pairs.X), eval_gradient=True)[1]
     else:  # scikit-learn differentiates square matrices only: take the corner of a larger one
         n = pairs.shape[0]
-        derivative = kernel(np.vstack([_dense(pairs.X), _dense(pairs.Y)]), eval_gradient=True)[1][:n, n:]
+        derivative = kernel(np.vstack([to_dense(pairs.X), to_dense(pairs.Y)]), eval_gradient=True)[1][:n, n:]
     return np.tensordot(adjoint, derivative, axes=2)
 
 

@@ -7,7 +7,6 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 from foldless.core.linalg import strips
-from foldless.kernels.evaluate import _dense
 
 NEAR = 1e-8  # squared distances below this fraction of the squared norms are recomputed without cancellation
 CHUNK = 200_000  # pairs recomputed at a time
@@ -84,7 +83,7 @@ class Pairs:
     @cached_property
     def absolute(self):
         """Sums of absolute differences, (n, m)."""
-        D = cdist(_dense(self.X), _dense(self.Y), "cityblock")
+        D = cdist(to_dense(self.X), to_dense(self.Y), "cityblock")
         D.flags.writeable = False
         return D
 
@@ -154,3 +153,7 @@ def _fill_distances(D, X, Y, scale):
 
 def _row_norms(X):
     return np.asarray(X.multiply(X).sum(axis=1)).ravel() if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
+
+
+def to_dense(X):
+    return X.toarray() if sp.issparse(X) else X

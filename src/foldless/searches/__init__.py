@@ -1,5 +1,6 @@
 """Searches: a function and a box in, an outcome out."""
 
+from foldless.searches.base import Search
 from foldless.searches.early_stopping import EarlyStopping
 from foldless.searches.elliptical_slice import EllipticalSlice
 from foldless.searches.grid import Grid
@@ -9,7 +10,7 @@ from foldless.searches.lbfgs import LBFGS
 from foldless.searches.multi_start import MultiStart
 from foldless.searches.nelder_mead import NelderMead
 from foldless.searches.random_walk import RandomWalk
-from foldless.searches.walk import Search, Walk
+from foldless.searches.run import Walk
 
 BY_NAME = {
     search.name: search for search in (LBFGS, NelderMead, Grid, HierarchicalGrid, RandomWalk, HMCAscent)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from foldless.searches.walk import Search
+from foldless.searches.base import Search
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from foldless.core.contracts import Stop, Vector
-from foldless.searches.walk import Search, best_starts
+from foldless.searches.base import Search
+from foldless.searches.starts import best_starts
 
 
 class _Target(NamedTuple):

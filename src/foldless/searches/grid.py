@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from foldless.core.contracts import Stop
+from foldless.searches.base import Search
 from foldless.searches.grid_points import axis_points, lattice_optima, usual_points
-from foldless.searches.walk import Search
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from foldless.core.contracts import Stop
+from foldless.searches.base import Search
 from foldless.searches.grid_points import axis_points, check_size
-from foldless.searches.walk import Search
 
 REACH = 2  # points to either side of the best at the next level: as far as its neighbours at this one
 

@@ -12,8 +12,9 @@ from typing import ClassVar
 import numpy as np
 
 from foldless.core.contracts import Stop
-from foldless.searches.simplex import descend_by_simplex
-from foldless.searches.walk import Search, best_starts
+from foldless.searches.base import Search
+from foldless.searches.nelder_mead import descend_by_simplex
+from foldless.searches.starts import best_starts
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ import numpy as np
 from scipy.optimize import minimize
 
 from foldless.core.contracts import Stop
-from foldless.searches.simplex import descend_by_simplex
-from foldless.searches.walk import Search, best_starts
+from foldless.searches.base import Search
+from foldless.searches.nelder_mead import descend_by_simplex
+from foldless.searches.starts import best_starts
 
 CLIFF = 1e3  # an undefined point looks this much worse than the best, in units of its size
 FLOOR = 1e-3  # values below this part of the first one are as good as zero

@@ -5,8 +5,8 @@ from functools import partial
 from typing import ClassVar
 
 from foldless.core.contracts import Stop
-from foldless.searches.starts import sobol_starts
-from foldless.searches.walk import Search, best_starts
+from foldless.searches.base import Search
+from foldless.searches.starts import best_starts, sobol_starts
 
 
 @dataclass(frozen=True)

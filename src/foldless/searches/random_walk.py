@@ -12,7 +12,8 @@ from typing import ClassVar
 import numpy as np
 
 from foldless.core.contracts import Stop
-from foldless.searches.walk import Search, best_starts
+from foldless.searches.base import Search
+from foldless.searches.starts import best_starts
 
 
 @dataclass(frozen=True)

@@ -22,3 +22,13 @@ def sobol_starts(box, n):
     sequence = qmc.Sobol(box.size, scramble=True, rng=np.random.default_rng(SEED))
     points = sequence.random_base2(int(np.ceil(np.log2(n))))[:n]
     return list(box.low + points * (box.high - box.low))
+
+
+def best_starts(walk, starts, n):
+    """Return the best n of the starts; they are glanced at only if there are more."""
+    if n < 1:
+        raise ValueError(f"n_starts must be at least 1, got {n}.")
+    if len(starts) <= n:
+        return list(starts)
+    glances = [walk.glance(theta, "start") for theta in starts]
+    return [step.theta for step in sorted(glances, key=lambda step: step.value)[:n]]

@@ -17,8 +17,8 @@ from foldless.grams.builders import Dense, Nystrom
 from foldless.kernels.evaluate import diagonal
 from foldless.kernels.precomputed import is_precomputed
 from foldless.machines import Untrained
+from foldless.searches.base import Search
 from foldless.searches.starts import sobol_starts
-from foldless.searches.walk import Search
 from foldless.tuning.objective import Problem
 from foldless.tuning.refinement import Stages, representation_gap
 from foldless.tuning.shared_cache import shared_representation

@@ -20,7 +20,7 @@ from foldless.grams.landmarks import spread_landmarks
 from foldless.kernels.algebra import has_noise
 from foldless.kernels.by_name import named_kernel
 from foldless.kernels.precomputed import is_precomputed
-from foldless.searches.walk import Search
+from foldless.searches.base import Search
 from foldless.tuning.candidate import REGULARISATION, WIDTHS, Plan, Selection, Trial
 from foldless.tuning.objective import Problem
 

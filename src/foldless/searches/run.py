@@ -5,16 +5,12 @@ A search is a frozen record of options with a method ``run(walk, box, starts)``.
 """
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from threading import Event, Lock
-from typing import ClassVar
 
 import numpy as np
 
-from foldless.core.contracts import Box, Objective, Outcome, Step, Stop, Vector, Watch
+from foldless.core.contracts import Outcome, Step, Stop
 from foldless.core.parallel import side_by_side
 from foldless.searches.checkpoint import Checkpoint
 
@@ -220,82 +216,3 @@ def _finish(walk, task):
     except KeyboardInterrupt:
         walk._abandoned.set()
         return Stop.INTERRUPTED
-
-
-@dataclass(frozen=True)
-class Search:
-    """Base of all searches: called with a function and a box, it returns an :class:`Outcome`.
-
-    Parameters
-    ----------
-    checkpoint : path, optional
-        File for the steps as they are taken; a killed run continues from it. Every search takes it, by name.
-    """
-
-    checkpoint: str | Path | None = field(default=None, kw_only=True, repr=False)
-    name: ClassVar[str] = ""
-
-    def run(self, walk: Walk, box: Box, starts: Sequence[Vector]) -> Stop:
-        """Walk, and say why it ended; there is a start and something to tune."""
-        raise NotImplementedError
-
-    @property
-    def rough(self):
-        """The search at the accuracy that another search on a finer representation needs from it."""
-        return self
-
-    @property
-    def polish(self):
-        """The search that goes on from the optima of this one, on a finer representation of the same problem."""
-        return self
-
-    def __call__(
-        self,
-        evaluate: Objective,
-        box: Box,
-        starts: Sequence[Vector],
-        *,
-        max_evaluations: int | None = None,
-        time_budget: float | None = None,
-        watch: Watch | None = None,
-        checkpoint: str | Path | None = None,
-        chapter: str | int = 0,
-        n_jobs: int | None = None,
-    ) -> Outcome:
-        """Search ``box`` from ``starts`` (none: its centre); an interrupt or a spent budget returns the best so far."""
-        walk = Walk(
-            evaluate,
-            box,
-            max_evaluations=max_evaluations,
-            time_budget=time_budget,
-            watch=watch,
-            checkpoint=self.checkpoint if checkpoint is None else checkpoint,
-            chapter=chapter,
-            n_jobs=n_jobs,
-        )
-        try:
-            stop = self._begin(walk, box, starts)
-        except Halt as halt:
-            stop = halt.stop
-        except KeyboardInterrupt:
-            stop = Stop.INTERRUPTED
-        if not walk.trace:
-            raise KeyboardInterrupt
-        return walk.outcome(stop)
-
-    def _begin(self, walk, box, starts):
-        if box.size == 0:
-            walk.glance(np.zeros(0), "nothing to tune")
-            return Stop.NOTHING
-        starts = [box.clip(np.asarray(start, dtype=float)) for start in starts]
-        return self.run(walk, box, starts or [(box.low + box.high) / 2])
-
-
-def best_starts(walk, starts, n):
-    """Return the best n of the starts; they are glanced at only if there are more."""
-    if n < 1:
-        raise ValueError(f"n_starts must be at least 1, got {n}.")
-    if len(starts) <= n:
-        return list(starts)
-    glances = [walk.glance(theta, "start") for theta in starts]
-    return [step.theta for step in sorted(glances, key=lambda step: step.value)[:n]]
