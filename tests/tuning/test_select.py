@@ -16,8 +16,9 @@ from foldless.kernels.evaluate import gram
 from foldless.machines import SmoothMachine
 from foldless.machines.losses import Logistic
 from foldless.tuning import candidate as plan
+from foldless.tuning.lookup import as_criterion, as_kernel, as_search
 from foldless.tuning.refinement import Stages
-from foldless.tuning.select import as_criterion, as_kernel, as_search, select
+from foldless.tuning.select import select
 
 MACHINE = SmoothMachine(Logistic())
 

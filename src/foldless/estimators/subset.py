@@ -7,7 +7,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from foldless.estimators.base import RegressorShell
 from foldless.machines import Ridge, Subset, forward
-from foldless.tuning.select import as_criterion
+from foldless.tuning.lookup import as_criterion
 
 
 class KernelSubsetRegressor(MultiOutputMixin, RegressorMixin, RegressorShell):

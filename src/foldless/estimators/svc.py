@@ -14,7 +14,7 @@ from foldless.estimators.base import ClassifierShell, probabilities, regularisat
 from foldless.estimators.calibration import calibrate
 from foldless.kernels.evaluate import diagonal
 from foldless.machines import HingeSVM, SquaredHingeSVM
-from foldless.tuning.select import as_criterion, as_kernel
+from foldless.tuning.lookup import as_criterion, as_kernel
 
 MACHINES = {"hinge": HingeSVM, "squared_hinge": SquaredHingeSVM}
 SITES = {"hinge": HingeSite, "squared_hinge": SquaredHingeSite}

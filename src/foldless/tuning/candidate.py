@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 from joblib import hash as joblib_hash
-from sklearn.gaussian_process.kernels import Kernel
 
-from foldless.core.contracts import Box, Outcome, Step, Stop
+from foldless.core.contracts import Box, Stop
 from foldless.core.errors import CriterionWarning, SearchWarning, Undefined
 from foldless.criteria.base import Criterion
 from foldless.grams.builders import Dense, Nystrom
@@ -21,6 +20,7 @@ from foldless.searches.base import Search
 from foldless.searches.starts import sobol_starts
 from foldless.tuning.objective import Problem
 from foldless.tuning.refinement import Stages, representation_gap
+from foldless.tuning.result import Selection
 from foldless.tuning.shared_cache import shared_representation
 from foldless.tuning.validation_split import held_out_cost, improvements, machine_of_rows, set_aside
 
@@ -31,63 +31,6 @@ REGULARISATION = (1e-5, 1e7)  # of C times the mean diagonal of K
 CUT_SHORT = (Stop.BUDGET, Stop.TIME, Stop.INTERRUPTED)
 WIDTHS = (-2.0, -1.0, 0.0, 1.0, 2.0)  # coarse look: log width about the start
 STRENGTHS = (0.0, 3.0)  # and log C
-
-
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """One candidate kernel and what became of it.
-
-    Attributes
-    ----------
-    kernel : Kernel
-        With its chosen parameters.
-    value : float
-        The criterion there; ``inf`` where it is undefined.
-    outcome : Outcome or None
-        The whole search; ``None`` if it found nothing.
-    note : str
-        Why it found nothing.
-    """
-
-    kernel: Kernel
-    value: float
-    outcome: Outcome | None
-    note: str = ""
-
-
-@dataclass(frozen=True, eq=False)
-class Selection:
-    """What was chosen, and how.
-
-    Attributes
-    ----------
-    kernel, machine, criterion
-        The chosen hyper-parameters and what chose them.
-    representation, solution, reading
-        The final fit, and the criterion there.
-    outcome : Outcome
-        The whole search.
-    gap : float
-        e / n of eq. (1) of :mod:`foldless.tuning.refinement` at the final fit: 0 for a whole matrix.
-    problem : Problem
-        What was evaluated last: ``problem.solve(theta)`` fits at any other point, such as ``outcome.optima``.
-    fine : tuple of Step
-        The steps that were taken on the last representation: their values can be compared.
-    trials : tuple of Trial
-        Every candidate kernel in the order given, the chosen one among them.
-    """
-
-    kernel: Kernel
-    machine: Any
-    criterion: Criterion
-    representation: Any
-    solution: Any
-    reading: Any
-    outcome: Outcome
-    gap: float
-    problem: Problem
-    fine: tuple[Step, ...] = ()
-    trials: tuple[Trial, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

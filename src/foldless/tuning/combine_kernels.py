@@ -21,7 +21,7 @@ from foldless.grams import DenseGram
 from foldless.kernels.evaluate import gram
 from foldless.kernels.pairs import Pairs
 from foldless.machines import Untrained
-from foldless.tuning.select import as_criterion, as_kernel
+from foldless.tuning.lookup import as_criterion, as_kernel
 
 FAINT = 1e-6  # weights below this share of the largest are zero
 CLIFF = 1e10  # cost of a mixture for which the criterion does not exist

@@ -8,21 +8,20 @@ from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.gaussian_process.kernels import CompoundKernel, ConstantKernel, Kernel
+from sklearn.gaussian_process.kernels import ConstantKernel
 
-from foldless import criteria, searches
+from foldless import searches
 from foldless.core.contracts import Stop
-from foldless.core.errors import CriterionWarning, Undefined, UnknownName, UnreadableSolution
+from foldless.core.errors import CriterionWarning, Undefined, UnreadableSolution
 from foldless.core.parallel import one_blas_thread, side_by_side
-from foldless.criteria.base import Criterion
 from foldless.grams.builders import Dense, Nystrom
 from foldless.grams.landmarks import spread_landmarks
 from foldless.kernels.algebra import has_noise
-from foldless.kernels.by_name import named_kernel
 from foldless.kernels.precomputed import is_precomputed
-from foldless.searches.base import Search
-from foldless.tuning.candidate import REGULARISATION, WIDTHS, Plan, Selection, Trial
+from foldless.tuning.candidate import REGULARISATION, WIDTHS, Plan
+from foldless.tuning.lookup import as_criterion, as_kernel, as_search
 from foldless.tuning.objective import Problem
+from foldless.tuning.result import Selection, Trial
 
 PREPARE = 800  # rows up to which a criterion prepares itself on the whole matrix
 PATH = 15  # regularisation values looked at on one Gram before the descent: there may be several minima
@@ -244,34 +243,3 @@ def _seed(random_state):
     if isinstance(random_state, np.random.RandomState):
         return random_state.randint(2**31)
     return 0 if random_state is None else random_state
-
-
-def as_kernel(kernel, X):
-    """Return a kernel object for a name or a kernel."""
-    if isinstance(kernel, str):
-        return named_kernel(kernel, X)
-    if not isinstance(kernel, Kernel) or isinstance(kernel, CompoundKernel):
-        raise TypeError(
-            f"kernel must be a name, an object of sklearn.gaussian_process.kernels, or a list of them; got {kernel!r}."
-        )
-    return kernel
-
-
-def as_criterion(criterion):
-    """Return a criterion object for a name or an object."""
-    if isinstance(criterion, Criterion):
-        return criterion
-    if criterion not in criteria.BY_NAME:
-        raise UnknownName("criterion", criterion, criteria.BY_NAME)
-    return criteria.BY_NAME[criterion]()
-
-
-def as_search(search, n_starts=None):
-    """Return a search object for a name or an object."""
-    if not isinstance(search, Search):
-        if search not in searches.BY_NAME:
-            raise UnknownName("search", search, searches.BY_NAME)
-        search = searches.BY_NAME[search]()
-    if n_starts is None or not hasattr(search, "n_starts"):
-        return search
-    return replace(search, n_starts=n_starts)

@@ -20,8 +20,9 @@ from foldless.grams.landmarks import spread_landmarks
 from foldless.kernels.precomputed import is_precomputed
 from foldless.machines import Untrained
 from foldless.searches import LBFGS
+from foldless.tuning.lookup import as_criterion, as_kernel
 from foldless.tuning.objective import Problem
-from foldless.tuning.select import advise, as_criterion, as_kernel, regularise
+from foldless.tuning.select import advise, regularise
 
 STORED = 8000  # rows up to which gram="auto" stores the matrix
 GRAMS = ("auto", "dense", "chunked", "lowrank")

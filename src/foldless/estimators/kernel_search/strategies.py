@@ -20,7 +20,8 @@ from foldless.estimators.kernel_search.param_space import Choices, Range, settin
 from foldless.estimators.kernel_search.sklearn_models import translate
 from foldless.searches import LBFGS, Grid
 from foldless.tuning.candidate import CUT_SHORT
-from foldless.tuning.select import as_search, select
+from foldless.tuning.lookup import as_search
+from foldless.tuning.select import select
 
 FOLDS = 10  # honest ones, if nobody says
 ROUGHLY = 1e-4  # relative change of the criterion at which a search over a machine that stands in is over

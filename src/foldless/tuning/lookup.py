@@ -1,0 +1,42 @@
+"""Names given by a user -> kernel, criterion and search objects."""
+
+from dataclasses import replace
+
+from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
+
+from foldless import criteria, searches
+from foldless.core.errors import UnknownName
+from foldless.criteria.base import Criterion
+from foldless.kernels.by_name import named_kernel
+from foldless.searches.base import Search
+
+
+def as_kernel(kernel, X):
+    """Return a kernel object for a name or a kernel."""
+    if isinstance(kernel, str):
+        return named_kernel(kernel, X)
+    if not isinstance(kernel, Kernel) or isinstance(kernel, CompoundKernel):
+        raise TypeError(
+            f"kernel must be a name, an object of sklearn.gaussian_process.kernels, or a list of them; got {kernel!r}."
+        )
+    return kernel
+
+
+def as_criterion(criterion):
+    """Return a criterion object for a name or an object."""
+    if isinstance(criterion, Criterion):
+        return criterion
+    if criterion not in criteria.BY_NAME:
+        raise UnknownName("criterion", criterion, criteria.BY_NAME)
+    return criteria.BY_NAME[criterion]()
+
+
+def as_search(search, n_starts=None):
+    """Return a search object for a name or an object."""
+    if not isinstance(search, Search):
+        if search not in searches.BY_NAME:
+            raise UnknownName("search", search, searches.BY_NAME)
+        search = searches.BY_NAME[search]()
+    if n_starts is None or not hasattr(search, "n_starts"):
+        return search
+    return replace(search, n_starts=n_starts)
