@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 
 from foldless import KernelLogisticRegression, KernelSearch
 from foldless.datasets import make_ripley
-from foldless.inspection import compare
+from foldless import compare
 
 
 def starts(X, y, n_jobs):

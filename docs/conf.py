@@ -58,7 +58,7 @@ sphinx_gallery_conf = {
 warnings.filterwarnings("ignore", category=UserWarning, message="FigureCanvasAgg is non-interactive")
 
 GROUPS = [name for name in foldless.__all__ if inspect.ismodule(getattr(foldless, name))]
-MODULES = {name: import_module(f"foldless.{name}") for name in (*GROUPS, "displays")}
+MODULES = {name: import_module(f"foldless.{name}") for name in GROUPS}
 
 
 def _section(title, names, module):

@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from foldless.datasets import make_ripley
-from foldless.inspection import compare
+from foldless import compare
 
 X, y = make_ripley(200, random_state=0)
 with warnings.catch_warnings():

@@ -13,14 +13,14 @@ import pytest
 
 import foldless
 from foldless import criteria, searches
-from foldless import inspection as displays
+from foldless import inspection
 from foldless.cli.main import run
 from foldless.datasets import make_ripley
 from foldless.kernels.by_name import NAMED
 
 ROOT = Path(__file__).parents[1]
 GROUPS = [name for name in foldless.__all__ if inspect.ismodule(getattr(foldless, name))]
-MODULES = {name: import_module(f"foldless.{name}") for name in (*GROUPS, "displays")}
+MODULES = {name: import_module(f"foldless.{name}") for name in GROUPS}
 LONG = {"plot_twenty_thousand_rows.py"}  # `make docs` runs them all
 
 
@@ -80,7 +80,7 @@ CONFIGURED = [
     for name in PUBLIC
     if not name.endswith(RECORDS)
     and not name.startswith(FUNCTIONS_OF_FORMULAS)
-    and name != "displays.ReliabilityDisplay"  # scikit-learn's, and made by from_estimator
+    and name != "inspection.ReliabilityDisplay"  # scikit-learn's, and made by from_estimator
 ]
 
 
@@ -249,7 +249,7 @@ def test_the_guide_explains_every_criterion(name):
         *(n for n in foldless.__all__ if n not in GROUPS),
         *searches.BY_NAME,
         *NAMED,
-        *displays.__all__,
+        *inspection.__all__,
         "HyperPrior",
     ],
 )

@@ -16,8 +16,8 @@ MOST = 4.0
 @pytest.fixture(autouse=True)
 def many(monkeypatch):
     """These rows count as many: nothing is kept because it is small."""
-    for module in ("features", "representation"):
-        monkeypatch.setattr(f"foldless.{module}.FEW", 0, raising=False)
+    for module in ("features", "builders"):
+        monkeypatch.setattr(f"foldless.grams.{module}.FEW", 0)
 
 
 def data():

@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from foldless import KernelLogisticRegression
 from foldless.core.errors import UnknownName
 from foldless.datasets import make_ripley
-from foldless.inspection import compare
+from foldless import compare
 from foldless.inspection.comparison import Comparison, Row, cliques, corrected_t, wilcoxon
 
 matplotlib.use("Agg")

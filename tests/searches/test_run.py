@@ -231,7 +231,7 @@ def test_an_interrupt_in_a_thread_stops_the_others():
 INTERRUPTED = """
 import sys, time
 import numpy as np
-from test_walk import BOX, POINTS, SideBySide, bowl
+from test_run import BOX, POINTS, SideBySide, bowl
 
 def evaluate(theta, carry):
     print("look", flush=True)
@@ -357,7 +357,7 @@ def test_chapters_of_one_file_do_not_meet(tmp_path):
 KILLED = """
 import sys, time
 import numpy as np
-from foldless.contracts import Box, Evaluation
+from foldless.core.contracts import Box, Evaluation
 from foldless.searches import LBFGS
 
 def evaluate(theta, carry):
