@@ -18,7 +18,7 @@ from sklearn.model_selection import GridSearchCV
 
 from foldless.core.parallel import one_blas_thread
 from foldless.criteria import LOO
-from foldless.grams.builders import Dense
+from foldless.grams.builders import DenseBuilder
 from foldless.machines import Ridge
 
 ALPHAS = np.logspace(-6, 3, 50)
@@ -36,7 +36,7 @@ def path(X, y, width):
     """Seconds, the chosen alpha and the rank: one Gram, one decomposition, 50 readings, the final fit."""
     begun = time.perf_counter()
     with one_blas_thread():
-        K, Y = Dense(X).gram(RBF(width, "fixed")), y[:, None]
+        K, Y = DenseBuilder(X).gram(RBF(width, "fixed")), y[:, None]
         fits = Ridge().path(K, Y, ALPHAS)
         best = min(fits, key=lambda fit: LOO()(fit).value)
         best.alpha  # noqa: B018

@@ -13,9 +13,8 @@ import warnings
 import numpy as np
 from sklearn.svm import SVC
 
-from foldless import KernelLogisticRegression, KernelSearch
+from foldless import KernelLogisticRegression, KernelSearch, compare
 from foldless.datasets import make_ripley
-from foldless import compare
 
 
 def starts(X, y, n_jobs):

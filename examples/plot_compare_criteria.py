@@ -11,8 +11,8 @@ import warnings
 import matplotlib.pyplot as plt
 import numpy as np
 
-from foldless.datasets import make_ripley
 from foldless import compare
+from foldless.datasets import make_ripley
 
 X, y = make_ripley(200, random_state=0)
 with warnings.catch_warnings():

@@ -12,8 +12,7 @@ import matplotlib.pyplot
 import pytest
 
 import foldless
-from foldless import criteria, searches
-from foldless import inspection
+from foldless import criteria, inspection, searches
 from foldless.cli.main import run
 from foldless.datasets import make_ripley
 from foldless.kernels.by_name import NAMED

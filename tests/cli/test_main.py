@@ -356,7 +356,7 @@ LATE = {
 @pytest.mark.parametrize("name", LATE)
 def test_a_file_that_cannot_be_written_is_refused_before_the_work(name, tuned, ripley, monkeypatch, capsys):
     monkeypatch.chdir(ripley)
-    monkeypatch.setattr("foldless.cli.commands.tune.conduct", None)  # the work would fail loudly
+    monkeypatch.setattr("foldless.cli.commands.tune.run_experiment", None)  # the work would fail loudly
     monkeypatch.setattr("foldless.cli.commands.predict.load_model", None)
     assert run(LATE[name]) == 2
     said = capsys.readouterr()

@@ -7,10 +7,10 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from foldless.core.errors import UnknownName
 from foldless.criteria import LOO, EvidenceEP, HyperPrior
-from foldless.grams.builders import Dense
+from foldless.grams.builders import DenseBuilder
 from foldless.machines import HingeSVM, SmoothMachine
 from foldless.machines.losses import Logistic
-from foldless.tuning.objective import Problem
+from foldless.tuning.objective import Objective
 from foldless.tuning.select import select
 
 
@@ -34,8 +34,10 @@ def test_length_scales_that_are_one_or_fixed_or_equal_cost_nothing(kernel):
 def test_the_objective_has_the_gradient_of_its_sum(two_classes):
     X, y = two_classes
     kernel = ConstantKernel(2.0) * RBF([1.0, 2.0, 0.6])
-    problem = Problem(kernel, SmoothMachine(Logistic()), HyperPrior("loo", 3.0), Dense(X), y[:, None])
-    plain = Problem(kernel, SmoothMachine(Logistic()), LOO(), Dense(X), y[:, None])
+    problem = Objective(
+        kernel, SmoothMachine(Logistic()), HyperPrior("loo", 3.0), DenseBuilder(X), y[:, None]
+    )
+    plain = Objective(kernel, SmoothMachine(Logistic()), LOO(), DenseBuilder(X), y[:, None])
     theta = problem.theta
     assert problem(theta).value == pytest.approx(
         plain(theta).value + HyperPrior("loo", 3.0).penalty(kernel)[0]
@@ -75,7 +77,7 @@ def test_the_gradient_in_all_parameters_is_that_of_the_sum(two_classes, tune_mac
     X, y = two_classes
     kernel = ConstantKernel(2.0) * RBF([1.0, 2.0, 0.6]) + ConstantKernel(0.3)
     prior = HyperPrior(EvidenceEP(tolerance=1e-12), 1 / len(y), **FULL)
-    problem = Problem(kernel, HingeSVM(bias=False), prior, Dense(X), y[:, None], tune_machine)
+    problem = Objective(kernel, HingeSVM(bias=False), prior, DenseBuilder(X), y[:, None], tune_machine)
     theta = problem.theta
     steps = 1e-4 * np.eye(len(theta))  # curvature errors near 1e-9, the fixed point is as good as 1e-12
     expected = [(problem(theta + e).value - problem(theta - e).value) / 2e-4 for e in steps]

@@ -7,8 +7,8 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteK
 from foldless.core.errors import Undefined, UnknownName, UnreadableSolution
 from foldless.criteria import FSM, Alignment, CenteredAlignment, EigenvalueRatio, Spectral
 from foldless.grams import ChunkedGram, DenseGram, LowRankGram
-from foldless.grams.builders import Chunked, Dense, Nystrom
-from foldless.machines import LSSVM, SmoothMachine, Untrained
+from foldless.grams.builders import ChunkedBuilder, DenseBuilder, NystromBuilder
+from foldless.machines import LSSVM, NoMachine, SmoothMachine
 from foldless.machines.losses import Logistic
 from oracles import reference_set as ref
 from oracles import spectral as oracles
@@ -56,7 +56,7 @@ def Y(y):
 
 
 def read(criterion, K, Y):
-    return criterion(Untrained().solve(DenseGram(K), Y))
+    return criterion(NoMachine().solve(DenseGram(K), Y))
 
 
 def cost(criterion, K, Y):
@@ -82,7 +82,7 @@ def test_adjoint_is_the_directional_derivative(criterion, K, y, Y, rng, several)
 @criteria
 def test_low_rank_of_full_rank_is_dense(criterion, K, Y):
     dense = read(criterion, K, Y)
-    low = criterion(Untrained().solve(LowRankGram(np.linalg.cholesky(K)), Y))
+    low = criterion(NoMachine().solve(LowRankGram(np.linalg.cholesky(K)), Y))
     assert low.value == approx(dense.value, rel=1e-8)
     assert array(low.adjoint) == approx(dense.adjoint, rel=1e-7, abs=1e-8)
 
@@ -94,7 +94,7 @@ def test_low_rank_derivative_moves_the_factor(criterion, y, rng):
     h = 1e-6
 
     def at(t):
-        return criterion(Untrained().solve(LowRankGram(F + t * dF), y[:, None]))
+        return criterion(NoMachine().solve(LowRankGram(F + t * dF), y[:, None]))
 
     expected = (at(h).value - at(-h).value) / (2 * h)  # dK = dF F' + F dF'
     assert 2 * np.vdot(dF, at(0).adjoint @ F) == approx(expected, rel=1e-5, abs=1e-8)
@@ -104,9 +104,9 @@ def test_low_rank_derivative_moves_the_factor(criterion, y, rng):
 @pytest.mark.parametrize("chunk", [1, 4, 14, None])
 def test_strips_give_what_the_whole_matrix_gives(criterion, X, Y, chunk):
     kernel = ConstantKernel(2.0) * RBF(1.3)
-    whole, strips = Dense(X), Chunked(X, chunk)
-    a = criterion(Untrained().solve(whole.gram(kernel), Y))
-    b = criterion(Untrained().solve(strips.gram(kernel), Y))
+    whole, strips = DenseBuilder(X), ChunkedBuilder(X, chunk)
+    a = criterion(NoMachine().solve(whole.gram(kernel), Y))
+    b = criterion(NoMachine().solve(strips.gram(kernel), Y))
     assert b.value == approx(a.value, rel=1e-10)
     assert array(b.adjoint) == approx(a.adjoint, rel=1e-8, abs=1e-10)
     gradient = whole.pullback(kernel, None, a.adjoint)
@@ -226,7 +226,7 @@ def test_the_spectrum_of_a_projector_has_no_tail(rng, y):
 
 
 def criterion_of(criterion, gram, y):
-    return criterion(Untrained().solve(gram, y[:, None]))
+    return criterion(NoMachine().solve(gram, y[:, None]))
 
 
 def test_the_training_error_is_that_of_ridge_regression(K, y):
@@ -246,7 +246,7 @@ def test_every_machine_may_be_tuned(criterion, machine, K, Y):
 
 
 def test_gradients_pass_through_landmarks(X, y):
-    way = Nystrom(X, np.arange(6))
+    way = NystromBuilder(X, np.arange(6))
     for criterion in (Spectral(), CenteredAlignment()):
 
         def at(t, criterion=criterion):
@@ -368,13 +368,13 @@ def test_kernels_that_see_nothing_are_undefined(y):
 
 def test_the_traps_have_a_warning(K, y):
     Y = y[:, None]
-    wide, narrow = (Untrained().solve(DenseGram(M), Y) for M in (K, np.eye(14) + 1e-5))
-    assert "identity" in FSM().caution(narrow)
-    assert FSM().caution(wide) == ""
-    assert "trace" in Spectral("sum").caution(wide)
-    assert Spectral("trace").caution(wide) == ""
+    wide, narrow = (NoMachine().solve(DenseGram(M), Y) for M in (K, np.eye(14) + 1e-5))
+    assert "identity" in FSM().warning_for(narrow)
+    assert FSM().warning_for(wide) == ""
+    assert "trace" in Spectral("sum").warning_for(wide)
+    assert Spectral("trace").warning_for(wide) == ""
     J = np.eye(14) - 0.999 / 14
-    assert "largest eigenvalue" in Spectral("sum").caution(Untrained().solve(DenseGram(J @ K @ J), Y))
+    assert "largest eigenvalue" in Spectral("sum").warning_for(NoMachine().solve(DenseGram(J @ K @ J), Y))
 
 
 def test_what_needs_the_whole_matrix_says_so(X, y):
@@ -384,7 +384,7 @@ def test_what_needs_the_whole_matrix_says_so(X, y):
     with pytest.raises(TypeError, match="never stored"):
         LSSVM().solve(gram, y[:, None])
     with pytest.raises(ValueError, match="WhiteKernel"):
-        Chunked(X).gram(Matern() + WhiteKernel())
+        ChunkedBuilder(X).gram(Matern() + WhiteKernel())
 
 
 def test_a_subset_of_strips_is_the_gram_of_the_subset(X):
@@ -393,10 +393,10 @@ def test_a_subset_of_strips_is_the_gram_of_the_subset(X):
 
 
 def test_an_unknown_solution_is_refused_with_alternatives():
-    with pytest.raises(UnreadableSolution, match="spectral reads Targeted"):
+    with pytest.raises(UnreadableSolution, match="spectral reads HasTargets"):
         Spectral()(object())
 
 
 def test_alignment_with_nothing_is_refused():
     with pytest.raises(ValueError, match="not all zero"):
-        Alignment()(Untrained().solve(DenseGram(np.eye(4)), np.zeros((4, 1))))
+        Alignment()(NoMachine().solve(DenseGram(np.eye(4)), np.zeros((4, 1))))

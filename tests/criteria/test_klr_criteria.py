@@ -381,12 +381,12 @@ def test_it_collapses_where_leave_one_out_does_not(C, half):
 
 
 def test_it_warns_of_certainty_and_does_not_tune_kernels():
-    assert KRIC().caution(solve(DenseGram(K1), Y1, 0.1)) == ""
-    assert "kric chose a fit in which a point has leverage 0.9" in KRIC().caution(
+    assert KRIC().warning_for(solve(DenseGram(K1), Y1, 0.1)) == ""
+    assert "kric chose a fit in which a point has leverage 0.9" in KRIC().warning_for(
         solve(DenseGram(K1), Y1, 1e3)
     )
     assert not KRIC().tunes_kernel
-    assert "falls to zero" in KRIC().why_not
+    assert "falls to zero" in KRIC().reason_against
     assert KRIC(tune_kernel=True).tunes_kernel
     assert LOO().tunes_kernel
 

@@ -17,7 +17,7 @@ from foldless.criteria import (
     sollich,
 )
 from foldless.grams import DenseGram, LowRankGram
-from foldless.grams.builders import Nystrom, leading_nystrom
+from foldless.grams.builders import NystromBuilder, leading_nystrom
 from foldless.machines import SmoothMachine
 from foldless.machines.losses import Logistic
 from oracles.klr import K1, WIDTH1, X1, Y1, agrees, random_problem, root
@@ -104,7 +104,7 @@ LANDMARKS = np.array([0, 2, 4, 6])
 def thin(request):
     kernel = RBF(WIDTH1)
     if request.param == "cholesky":
-        return Nystrom(X1, LANDMARKS).gram(kernel)
+        return NystromBuilder(X1, LANDMARKS).gram(kernel)
     return leading_nystrom(kernel, X1, LANDMARKS)
 
 

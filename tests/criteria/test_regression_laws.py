@@ -251,7 +251,7 @@ def test_sic_by_definition_with_pseudo_inverses():
 def test_sic_may_not_compare_kernels():
     for norm in ("gamma", "paper", "e"):
         assert not SIC(norm).tunes_kernel
-        assert "loo" in SIC(norm).why_not
+        assert "loo" in SIC(norm).reason_against
     assert SIC("fixed", reference=W).tunes_kernel
     assert GCV().tunes_kernel
     s = 4.0

@@ -27,10 +27,10 @@ from foldless.core.errors import (
 )
 from foldless.criteria import SAFE_AMPLITUDES, Evidence, EvidenceEP, EvidenceHMC
 from foldless.grams import DenseGram
-from foldless.grams.builders import Dense
+from foldless.grams.builders import DenseBuilder
 from foldless.machines import HingeSVM, SquaredHingeSVM
 from foldless.searches import HMCAscent
-from foldless.tuning.objective import Problem
+from foldless.tuning.objective import Objective
 from oracles.svm import CASES, POINTS
 
 approx = pytest.approx
@@ -235,7 +235,9 @@ def test_an_ascent_from_afar_ends_where_expectation_propagation_does():
     X, y = make_moons(40, noise=0.4, random_state=3)
     found = KernelSVC(criterion="evidence-ep", loss="hinge", gram="dense").fit(X, y)
     machine, Y = HingeSVM(found.C_, False), np.where(y == 1, 1.0, -1.0)[:, None]
-    problem = Problem(found.kernel_, machine, EvidenceHMC(chains=16, number=25, nodes=0), Dense(X), Y)
+    problem = Objective(
+        found.kernel_, machine, EvidenceHMC(chains=16, number=25, nodes=0), DenseBuilder(X), Y
+    )
     ep = replace(problem, criterion=EvidenceEP())
     box = Box(problem.theta - 3, problem.theta + 3)
     start = problem.theta + np.array([1.0, -1.0, 1.0, -1.0])
@@ -250,7 +252,9 @@ def test_the_optimum_of_expectation_propagation_leaves_an_ascent_little_to_do():
     X, y = make_moons(40, noise=0.4, random_state=3)  # the classes overlap: no parameter runs to its bound
     found = KernelSVC(criterion="evidence-ep", loss="hinge", gram="dense").fit(X, y)
     machine, Y = HingeSVM(found.C_, False), np.where(y == 1, 1.0, -1.0)[:, None]
-    problem = Problem(found.kernel_, machine, EvidenceHMC(chains=16, number=25, nodes=0), Dense(X), Y)
+    problem = Objective(
+        found.kernel_, machine, EvidenceHMC(chains=16, number=25, nodes=0), DenseBuilder(X), Y
+    )
     box = Box(problem.theta - 2, problem.theta + 2)
     outcome = HMCAscent()(problem, box, [problem.theta], max_evaluations=5)
     first, last = outcome.trace[0], outcome.trace[-1]

@@ -5,7 +5,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern, WhiteKernel
 
 from foldless.criteria import LOO
-from foldless.grams.builders import Dense, Nystrom
+from foldless.grams.builders import DenseBuilder, NystromBuilder
 from foldless.grams.landmarks import greedy_landmarks, spread_landmarks, uniform_landmarks
 from foldless.kernels.algebra import has_noise
 from foldless.machines import SmoothMachine
@@ -29,18 +29,22 @@ def read(representation, kernel, Y):
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 def test_all_points_as_landmarks_give_the_dense_answer(kernel, problem):
     X, Y = problem
-    dense, exact = read(Dense(X), kernel, Y)
-    thin, reading = read(Nystrom(X, np.arange(20)), kernel, Y)
+    dense, exact = read(DenseBuilder(X), kernel, Y)
+    thin, reading = read(NystromBuilder(X, np.arange(20)), kernel, Y)
     np.testing.assert_allclose(thin.F @ thin.F.T, dense.K, atol=1e-8)
     assert reading.value == pytest.approx(exact.value, rel=1e-8)
     np.testing.assert_allclose(reading.slope, exact.slope, rtol=1e-8)
-    ours = Nystrom(X, np.arange(20)).pullback(kernel, thin, reading.adjoint)
-    np.testing.assert_allclose(ours, Dense(X).pullback(kernel, dense, exact.adjoint), rtol=1e-7, atol=1e-14)
+    ours = NystromBuilder(X, np.arange(20)).pullback(kernel, thin, reading.adjoint)
+    np.testing.assert_allclose(
+        ours, DenseBuilder(X).pullback(kernel, dense, exact.adjoint), rtol=1e-7, atol=1e-14
+    )
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 @pytest.mark.parametrize(
-    "make", [Dense, lambda X: Nystrom(X, np.array([1, 4, 7, 12, 13, 19]))], ids=["dense", "thin"]
+    "make",
+    [DenseBuilder, lambda X: NystromBuilder(X, np.array([1, 4, 7, 12, 13, 19]))],
+    ids=["dense", "thin"],
 )
 def test_the_pullback_is_the_central_difference_of_the_refitted_criterion(kernel, make, problem):
     X, Y = problem
@@ -59,19 +63,19 @@ def test_the_pullback_is_the_central_difference_of_the_refitted_criterion(kernel
 def test_equal_landmarks_are_dropped_and_change_nothing(problem):
     X, Y = problem
     once, twice = np.array([2, 5, 9]), np.array([2, 5, 9, 5, 2])
-    plain, reading = read(Nystrom(X, once), KERNELS[0], Y)
-    double, again = read(Nystrom(X, twice), KERNELS[0], Y)
+    plain, reading = read(NystromBuilder(X, once), KERNELS[0], Y)
+    double, again = read(NystromBuilder(X, twice), KERNELS[0], Y)
     assert double.F.shape == plain.F.shape == (20, 3)
     assert again.value == pytest.approx(reading.value, rel=1e-10)
     np.testing.assert_allclose(
-        Nystrom(X, twice).pullback(KERNELS[0], double, again.adjoint),
-        Nystrom(X, once).pullback(KERNELS[0], plain, reading.adjoint),
+        NystromBuilder(X, twice).pullback(KERNELS[0], double, again.adjoint),
+        NystromBuilder(X, once).pullback(KERNELS[0], plain, reading.adjoint),
         rtol=1e-9,
     )
 
 
 @pytest.mark.parametrize(
-    "make", [Dense, lambda X: Nystrom(X, np.array([0, 3, 8, 11]))], ids=["dense", "thin"]
+    "make", [DenseBuilder, lambda X: NystromBuilder(X, np.array([0, 3, 8, 11]))], ids=["dense", "thin"]
 )
 def test_the_expansion_predicts_the_fitted_outputs(make, problem):
     X, Y = problem

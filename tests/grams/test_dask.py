@@ -9,12 +9,12 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 from foldless import KernelLogisticRegression, KernelLSSVC, KernelRidgeRegressor, KernelSVC
 from foldless.core.errors import MissingExtra
 from foldless.criteria import ABIC, GACV, GCV, KRIC, LOO, Evidence
-from foldless.grams.builders import Nystrom
-from foldless.grams.dask import DaskNystrom
+from foldless.grams.builders import NystromBuilder
+from foldless.grams.dask import DaskBuilder
 from foldless.kernels import Laplacian
 from foldless.machines import LSSVM, SmoothMachine
 from foldless.machines.losses import Logistic, Poisson
-from foldless.tuning.objective import Problem
+from foldless.tuning.objective import Objective
 
 pytestmark = pytest.mark.xdist_group("cluster")  # one cluster for all of them
 N, LANDMARKS = 130, np.arange(0, 130, 11)
@@ -43,8 +43,8 @@ def data():
 
 def evaluations(X, kernel, machine, criterion, Y):
     """Value and gradient at the kernel and the machine as they are, here and on the cluster."""
-    for kind in (Nystrom, DaskNystrom):
-        problem = Problem(kernel, machine, criterion, kind(X, LANDMARKS), Y)
+    for kind in (NystromBuilder, DaskBuilder):
+        problem = Objective(kernel, machine, criterion, kind(X, LANDMARKS), Y)
         found = problem(problem.theta)
         yield np.r_[found.value, found.gradient]
 
@@ -94,7 +94,7 @@ def test_the_gradient_is_that_of_all_rows_together(client, data):
     kernel = ConstantKernel(1.5) * RBF([0.8, 1.3])
     P, Q = np.random.default_rng(1).normal(size=(2, N, 2))
     found = []
-    for representation in (Nystrom(X, LANDMARKS), DaskNystrom(X, LANDMARKS)):
+    for representation in (NystromBuilder(X, LANDMARKS), DaskBuilder(X, LANDMARKS)):
         K = representation.gram(kernel)
         factor = K.factor(np.linspace(0.1, 2, N), True)
         adjoint = factor.congruence(np.cos(z)) * 0.3 + K.adjoint(P, Q) + factor.resolvent()

@@ -8,8 +8,8 @@ from sklearn.gaussian_process.kernels import RBF
 
 from foldless.criteria import CenteredAlignment, Spectral
 from foldless.grams import ChunkedGram, DenseGram, LowRankGram
-from foldless.grams.builders import Chunked
-from foldless.machines import Untrained
+from foldless.grams.builders import ChunkedBuilder
+from foldless.machines import NoMachine
 
 approx = pytest.approx
 
@@ -77,10 +77,10 @@ def test_strips_need_a_fraction_of_the_matrix(criterion, rng):
     n, chunk = 2000, 20
     X = rng.normal(size=(n, 3))
     Y = np.sign(X[:, :1])
-    way = Chunked(X, chunk)
+    way = ChunkedBuilder(X, chunk)
     tracemalloc.start()
     gram = way.gram(RBF(1.0))
-    reading = criterion(Untrained().solve(gram, Y))
+    reading = criterion(NoMachine().solve(gram, Y))
     gradient = way.pullback(RBF(1.0), gram, reading.adjoint)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

@@ -7,10 +7,9 @@ from scipy import stats
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
-from foldless import KernelLogisticRegression
+from foldless import KernelLogisticRegression, compare
 from foldless.core.errors import UnknownName
 from foldless.datasets import make_ripley
-from foldless import compare
 from foldless.inspection.comparison import Comparison, Row, cliques, corrected_t, wilcoxon
 
 matplotlib.use("Agg")

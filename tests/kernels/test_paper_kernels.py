@@ -8,7 +8,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 from sklearn.metrics.pairwise import laplacian_kernel
 
 from foldless.criteria import LOO
-from foldless.grams.builders import Dense, Nystrom
+from foldless.grams.builders import DenseBuilder, NystromBuilder
 from foldless.kernels import Dirichlet, Laplacian, Pairs, Sinc, TrigonometricPolynomial, gram, pullback
 from foldless.kernels.by_name import named_kernel
 from foldless.machines import Ridge
@@ -108,7 +108,7 @@ def test_negative_entries_and_a_singular_matrix():
     assert K.min() < -0.5
     assert np.linalg.matrix_rank(K) == 7
     assert TrigonometricPolynomial(0.5)(x).min() > 0
-    s = Ridge(1e-3).solve(Dense(x).gram(Dirichlet(3)), np.cos(2 * x))
+    s = Ridge(1e-3).solve(DenseBuilder(x).gram(Dirichlet(3)), np.cos(2 * x))
     assert s.df < 7.001
     assert np.isfinite(LOO()(s).value)
 
@@ -145,7 +145,7 @@ def test_a_search_shares_the_city_block_distances():
 @pytest.mark.parametrize("kernel", [Sinc(2.3), Laplacian([0.7, 1.9], norm=1)], ids=repr)
 def test_gradients_through_landmarks(kernel):
     Y = np.sin(X[:, :1])
-    for representation in (Dense(X), Nystrom(X, np.arange(0, 12, 2))):
+    for representation in (DenseBuilder(X), NystromBuilder(X, np.arange(0, 12, 2))):
 
         def value(theta, r=representation):
             return LOO()(Ridge(0.2).solve(r.gram(kernel.clone_with_theta(theta)), Y)).value

@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import (
 
 from foldless.core.errors import NotPositiveDefinite
 from foldless.grams import DenseGram, LowRankGram
-from foldless.grams.builders import Dense
+from foldless.grams.builders import DenseBuilder
 from foldless.kernels import Laplacian, Sigmoid
 from foldless.kernels.evaluate import gram, semidefinite
 from foldless.machines import HingeSVM
@@ -38,7 +38,7 @@ def test_what_is_said_to_be_semidefinite_is(kernel):
     K = gram(kernel, X)
     assert semidefinite(kernel)
     assert np.linalg.eigvalsh(K)[0] > -1e-13 * np.trace(K)
-    assert Dense(X).gram(kernel).semidefinite
+    assert DenseBuilder(X).gram(kernel).semidefinite
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_what_is_said_to_be_semidefinite_is(kernel):
 )
 def test_nothing_is_said_about_the_others(kernel):
     assert not semidefinite(kernel)
-    assert not Dense(X).gram(kernel).semidefinite
+    assert not DenseBuilder(X).gram(kernel).semidefinite
 
 
 def test_a_gram_that_somebody_vouches_for_is_not_factored(monkeypatch):

@@ -3,7 +3,7 @@ import pytest
 from pytest import approx
 
 from foldless.core.errors import Undefined
-from foldless.core.targets import balanced_weights, error_fraction, middle_of_best
+from foldless.core.targets import balanced_weights, error_fraction, index_of_plateau_centre
 from foldless.criteria import GCV, LOO, CalibratedLOO, Evidence, KFold
 from foldless.criteria.calibrated_loo import best_slope
 from foldless.grams import DenseGram, LowRankGram, SpectralFactor
@@ -275,9 +275,9 @@ def test_errors_of_several_columns_need_a_strict_winner():
 
 
 def test_the_middle_of_a_plateau_wins():
-    assert middle_of_best([3, 1, 1, 1, 2]) == 2
-    assert middle_of_best([1, 3, 1, 1, 1, np.nan]) == 3
-    assert middle_of_best([0.5]) == 0
+    assert index_of_plateau_centre([3, 1, 1, 1, 2]) == 2
+    assert index_of_plateau_centre([1, 3, 1, 1, 1, np.nan]) == 3
+    assert index_of_plateau_centre([0.5]) == 0
 
 
 def test_balanced_weights_give_classes_the_same_total():

@@ -9,11 +9,11 @@ from sklearn.kernel_ridge import KernelRidge
 from foldless.core.errors import NotPositiveDefinite, Undefined
 from foldless.criteria import ABIC, LOO, KFold
 from foldless.grams import ChunkedGram, DenseGram, LowRankGram
-from foldless.grams.builders import Dense
+from foldless.grams.builders import DenseBuilder
 from foldless.grams.chunked import NotStored
 from foldless.machines import Ridge, Subset
 from foldless.machines.least_squares import gp_posterior as posterior
-from foldless.tuning.objective import Problem
+from foldless.tuning.objective import Objective
 from oracles import ridge as oracle
 
 N = 15
@@ -290,8 +290,8 @@ def test_a_look_with_its_gradient_needs_few_arrays(criterion, rng):
     """K, R and the adjoint; leave-one-out has two more for its curvature. Distances, centring and the way back have none."""
     n, d = 500, 6
     points = rng.normal(size=(n, d))
-    problem = Problem(
-        RBF(np.full(d, 2.0)), Ridge(0.1, True), criterion, Dense(points), rng.normal(size=(n, 1))
+    problem = Objective(
+        RBF(np.full(d, 2.0)), Ridge(0.1, True), criterion, DenseBuilder(points), rng.normal(size=(n, 1))
     )
     problem(problem.theta).gradient
     tracemalloc.start()

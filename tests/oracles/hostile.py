@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from foldless.cli.experiment import Request, conduct
+from foldless.cli.experiment import TuneRequest, run_experiment
 from foldless.cli.files.read_table import read_table
 
 NAMES = (
@@ -25,7 +25,7 @@ def hostile_study(folder, kernel="rbf-ard"):
     path = folder / "<img src=x onerror=alert(6)>.csv"
     path.write_text("\n".join([",".join(quoted), *rows]), encoding="utf-8")
     table = read_table(path, "<i>target</i>")
-    request = Request(kernel=(kernel,), holdout=0.2, search="lbfgs", time_budget=3.0)
-    return conduct(
+    request = TuneRequest(kernel=(kernel,), holdout=0.2, search="lbfgs", time_budget=3.0)
+    return run_experiment(
         table, request, path.name, f"foldless tune '{path.name}' --target '</code><script>alert(7)'"
     )

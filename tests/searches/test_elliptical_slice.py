@@ -9,10 +9,10 @@ from foldless.core.contracts import Box, Evaluation, Stop
 from foldless.core.targets import as_columns
 from foldless.criteria import HyperPrior
 from foldless.datasets import make_ripley, make_twonorm
-from foldless.grams.builders import Dense
+from foldless.grams.builders import DenseBuilder
 from foldless.machines import LSSVM, HingeSVM, Ridge, SquaredHingeSVM
 from foldless.searches import EllipticalSlice
-from foldless.tuning.objective import Problem
+from foldless.tuning.objective import Objective
 
 BOX = Box(np.array([-8.0, -8.0]), np.array([8.0, 8.0]))
 H, CENTRE = np.array([[2.0, 0.6], [0.6, 1.0]]), np.array([0.7, -1.3])
@@ -28,7 +28,7 @@ class Bowl:
     def prior(self):
         return self.centre, self.deviation
 
-    def __call__(self, theta, carry=None):
+    def __call__(self, theta, warm_start=None):
         r = theta - CENTRE
         return Evaluation(float(r @ H @ r) / 2)
 
@@ -50,7 +50,7 @@ def test_moments_of_a_normal_posterior_whatever_the_reference(nats, reference):
 
 def test_a_flat_cost_is_uniform_in_the_box():
     box = Box(np.array([-1.0, 2.0]), np.array([3.0, 2.0]))
-    theta, outcome = drawn(lambda theta, carry=None: Evaluation(0.0), box)
+    theta, outcome = drawn(lambda theta, warm_start=None: Evaluation(0.0), box)
     assert abs(theta[:, 0].mean() - 1) < 4 * np.sqrt(4 / 3 / 500)
     assert abs(theta[:, 0].var() - 4 / 3) < 0.25
     assert np.all(theta[:, 1] == 2)
@@ -75,7 +75,7 @@ def test_a_spent_budget_keeps_the_draws_so_far():
 
 
 def test_undefined_points_are_never_drawn():
-    def half(theta, carry=None):
+    def half(theta, warm_start=None):
         return Evaluation(np.inf if theta[0] < 0 else 0.0)
 
     outcome = EllipticalSlice(draws=200, thin=1)(half, BOX, [np.ones(2)])
@@ -92,7 +92,7 @@ def problem(machine, criterion, k=1):
     X, y = make_ripley(40, random_state=0)
     Y = np.repeat(as_columns(y), k, axis=1)
     kernel = ConstantKernel(2.0) * RBF(0.7) + ConstantKernel(0.5)
-    return Problem(kernel, machine, criterion, Dense(X), Y)
+    return Objective(kernel, machine, criterion, DenseBuilder(X), Y)
 
 
 @pytest.mark.parametrize("k", [1, 2])

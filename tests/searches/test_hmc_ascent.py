@@ -6,13 +6,15 @@ from foldless.core.contracts import Box, Evaluation, Stop
 from foldless.searches import HMCAscent
 
 
-def drifting(theta, carry=None):
+def drifting(theta, warm_start=None):
     """A bowl in the first parameter, a slope that fades along the second, and standard errors that fade faster."""
     x, z = theta
     fade = np.exp(z)
     gradient = np.array([x - 1, fade])
     return Evaluation(
-        1 + (x - 1) ** 2 / 2 + fade, derive=lambda: gradient, doubt=lambda: np.array([0.05, 1e-4 * fade])
+        1 + (x - 1) ** 2 / 2 + fade,
+        derive=lambda: gradient,
+        gradient_error=lambda: np.array([0.05, 1e-4 * fade]),
     )
 
 

@@ -15,13 +15,13 @@ import pytest
 
 from foldless.core.contracts import Box, Evaluation, Stop
 from foldless.searches.base import Search
-from foldless.searches.run import Walk
+from foldless.searches.run import SearchRun
 
 BOX = Box(np.array([-2.0, -2.0]), np.array([2.0, 2.0]))
 POINTS = [np.array(p) for p in ([1.0, 0.0], [0.5, 0.5], [0.0, 0.1], [-1.0, 1.0], [0.0, -2.0])]
 
 
-def bowl(theta, carry=None):
+def bowl(theta, warm_start=None):
     return Evaluation(float(theta @ theta), lambda: 2 * theta)
 
 
@@ -47,7 +47,7 @@ class SideBySide(Search):
         def twice(part, start):
             part.look(start, "first")
             part.look(start / 2, "second")
-            part.settle(start / 2)
+            part.keep_optimum(start / 2)
             return Stop.CONVERGED
 
         walk.spread([lambda part, start=start: twice(part, start) for start in starts])
@@ -64,11 +64,11 @@ def counted(evaluate=bowl, interrupt_at=None):
     """The function, and a list that grows with every call."""
     calls = []
 
-    def wrapped(theta, carry=None):
+    def wrapped(theta, warm_start=None):
         if interrupt_at is not None and len(calls) == interrupt_at:
             raise KeyboardInterrupt
         calls.append(np.array(theta))
-        return evaluate(theta, carry)
+        return evaluate(theta, warm_start)
 
     return wrapped, calls
 
@@ -100,16 +100,16 @@ def test_a_glance_asks_for_no_gradient():
     def derive():
         raise AssertionError("a gradient was asked for")
 
-    walk = Walk(lambda theta, carry: Evaluation(1.0, derive), BOX)
-    assert walk.glance(np.zeros(2), "glance").gradient is None
+    walk = SearchRun(lambda theta, warm_start: Evaluation(1.0, derive), BOX)
+    assert walk.evaluate_value(np.zeros(2), "glance").gradient is None
 
 
 def test_the_carry_of_one_look_reaches_the_next():
     seen = []
 
-    def evaluate(theta, carry):
-        seen.append(carry)
-        return Evaluation(float(theta @ theta), carry=None if len(seen) == 2 else len(seen))
+    def evaluate(theta, warm_start):
+        seen.append(warm_start)
+        return Evaluation(float(theta @ theta), warm_start=None if len(seen) == 2 else len(seen))
 
     InTurn()(evaluate, BOX, POINTS[:4])
     assert seen == [None, 1, 1, 3]  # a look without a carry leaves the last one
@@ -131,7 +131,7 @@ def test_one_look_is_taken_whatever_the_budget(budget):
 
 
 def test_a_time_budget_is_kept():
-    def slow(theta, carry):
+    def slow(theta, warm_start):
         time.sleep(0.05)
         return bowl(theta)
 
@@ -167,19 +167,19 @@ def test_of_equal_steps_the_middle_is_the_best():
 
 
 def test_neighbouring_optima_are_one_and_the_better_is_kept():
-    walk = Walk(bowl, BOX)
+    walk = SearchRun(bowl, BOX)
     for point in ([1.0, 1.0], [1.01, 1.0], [0.99, 1.0], [-1.0, 1.5]):
         walk.look(np.array(point), "look")
-        walk.settle(point)
+        walk.keep_optimum(point)
     optima = walk.outcome(Stop.CONVERGED).optima
     assert [list(o.theta) for o in optima] == [[0.99, 1.0], [-1.0, 1.5]]
 
 
 def test_the_best_step_is_among_the_optima_even_if_a_descent_was_cut_short():
-    walk = Walk(bowl, BOX)
+    walk = SearchRun(bowl, BOX)
     for point in ([1.0, 1.0], [0.0, 0.0]):
         walk.look(np.array(point), "look")
-    walk.settle([1.0, 1.0])
+    walk.keep_optimum([1.0, 1.0])
     outcome = walk.outcome(Stop.BUDGET)
     assert outcome.optima[0] is outcome.best
     assert len(outcome.optima) == 2
@@ -215,7 +215,7 @@ def test_an_interrupt_of_one_part_keeps_what_the_others_found():
 def test_an_interrupt_in_a_thread_stops_the_others():
     calls = []
 
-    def evaluate(theta, carry):
+    def evaluate(theta, warm_start):
         calls.append(theta)
         if theta[0] == 0.5:
             raise KeyboardInterrupt
@@ -287,7 +287,7 @@ def test_a_checkpoint_replays_what_it_holds_and_goes_on(tmp_path):
 def test_gradients_infinities_and_notes_survive_the_file(tmp_path):
     file = tmp_path / "run.jsonl"
 
-    def evaluate(theta, carry):
+    def evaluate(theta, warm_start):
         return Evaluation(np.inf, note="undefined, §1") if theta[0] == 1.0 else bowl(theta)
 
     first = InTurn()(evaluate, BOX, POINTS, checkpoint=file)
@@ -344,13 +344,13 @@ def test_a_checkpoint_of_another_search_is_refused(tmp_path):
         InTurn()(bowl, BOX, [POINTS[0], POINTS[3]], checkpoint=file)
 
 
-def test_chapters_of_one_file_do_not_meet(tmp_path):
+def test_sections_of_one_file_do_not_meet(tmp_path):
     file = tmp_path / "run.jsonl"
-    InTurn()(bowl, BOX, POINTS, checkpoint=file, chapter="a", max_evaluations=2)
-    InTurn()(bowl, BOX, POINTS[::-1], checkpoint=file, chapter="b", max_evaluations=2)
+    InTurn()(bowl, BOX, POINTS, checkpoint=file, section="a", max_evaluations=2)
+    InTurn()(bowl, BOX, POINTS[::-1], checkpoint=file, section="b", max_evaluations=2)
     evaluate, calls = counted()
-    InTurn()(evaluate, BOX, POINTS, checkpoint=file, chapter="a")
-    InTurn()(evaluate, BOX, POINTS[::-1], checkpoint=file, chapter="b")
+    InTurn()(evaluate, BOX, POINTS, checkpoint=file, section="a")
+    InTurn()(evaluate, BOX, POINTS[::-1], checkpoint=file, section="b")
     assert np.array_equal(calls, POINTS[2:] + POINTS[::-1][2:])
 
 

@@ -29,7 +29,7 @@ def every(test):
 def smooth(centre, H):
     """A quadratic bowl with its minimum at ``centre``."""
 
-    def evaluate(theta, carry=None):
+    def evaluate(theta, warm_start=None):
         r = theta - centre
         return Evaluation(float(r @ H @ r) / 2 + 1, lambda: H @ r)
 
@@ -40,7 +40,7 @@ BOWL = smooth(np.array([0.7, 1.3]), np.array([[2.0, 0.6], [0.6, 1.0]]))
 
 
 def without_gradient(evaluate):
-    return lambda theta, carry=None: Evaluation(evaluate(theta).value)
+    return lambda theta, warm_start=None: Evaluation(evaluate(theta).value)
 
 
 @every
@@ -71,7 +71,7 @@ def test_never_leaves_the_box(name):
 
 @every
 def test_is_never_worse_than_its_starts(name):
-    def rough(theta, carry=None):
+    def rough(theta, warm_start=None):
         return Evaluation(float(np.sin(9 * theta[0]) * np.cos(7 * theta[1])), lambda: np.zeros(2))
 
     if isinstance(ALL[name], (Grid, HierarchicalGrid)):
@@ -82,7 +82,7 @@ def test_is_never_worse_than_its_starts(name):
 
 @every
 def test_steps_over_regions_where_the_function_is_undefined(name):
-    def holed(theta, carry=None):
+    def holed(theta, warm_start=None):
         if theta[0] > 1.5 or abs(theta[0] + 1.0) < 0.3:
             return Evaluation(np.inf, note="a hole")
         return BOWL(theta)
@@ -115,7 +115,7 @@ def test_two_runs_are_equal(name):
 def test_keeps_a_budget_and_returns_the_best_within_it(name, budget):
     calls = []
 
-    def evaluate(theta, carry=None):
+    def evaluate(theta, warm_start=None):
         calls.append(theta)
         return BOWL(theta)
 
@@ -129,7 +129,7 @@ def test_keeps_a_budget_and_returns_the_best_within_it(name, budget):
 def test_the_trace_is_every_evaluation(name):
     calls = []
 
-    def evaluate(theta, carry=None):
+    def evaluate(theta, warm_start=None):
         calls.append(np.array(theta))
         return BOWL(theta)
 
@@ -143,7 +143,7 @@ def test_the_trace_is_every_evaluation(name):
 def test_an_interrupt_returns_the_best_so_far(name):
     calls = []
 
-    def evaluate(theta, carry=None):
+    def evaluate(theta, warm_start=None):
         if len(calls) == 5:
             raise KeyboardInterrupt
         calls.append(BOWL(theta).value)
@@ -182,7 +182,7 @@ def test_every_search_resumes_from_its_trace(name, tmp_path):
     half = ALL[name](BOWL, BOX, STARTS, max_evaluations=len(whole.trace) // 2, checkpoint=tmp_path / "run")
     calls = []
 
-    def evaluate(theta, carry=None):
+    def evaluate(theta, warm_start=None):
         calls.append(theta)
         return BOWL(theta)
 
@@ -193,7 +193,7 @@ def test_every_search_resumes_from_its_trace(name, tmp_path):
 
 
 def test_descent_with_a_gradient_takes_fewer_evaluations_than_without():
-    def valley(theta, carry=None):
+    def valley(theta, warm_start=None):
         a, b = theta
         value = (1 - a) ** 2 + 10 * (b - a * a) ** 2
         return Evaluation(value, lambda: np.array([-2 * (1 - a) - 40 * a * (b - a * a), 20 * (b - a * a)]))
@@ -204,7 +204,7 @@ def test_descent_with_a_gradient_takes_fewer_evaluations_than_without():
     assert len(with_it.trace) < len(without.trace) / 2
 
 
-def two_wells(theta, carry=None):
+def two_wells(theta, warm_start=None):
     a, b = theta
     value = (a * a - 1) ** 2 + 0.2 * a + b * b
     return Evaluation(value, lambda: np.array([4 * a * (a * a - 1) + 0.2, 2 * b]))
@@ -232,12 +232,12 @@ def test_a_grid_visits_every_point_and_keeps_its_local_optima():
 def test_the_last_parameter_of_a_grid_moves_along_warm_starts():
     seen = []
 
-    def evaluate(theta, carry=None):
-        seen.append((tuple(theta), carry))
-        return Evaluation(0.0, carry=tuple(theta))
+    def evaluate(theta, warm_start=None):
+        seen.append((tuple(theta), warm_start))
+        return Evaluation(0.0, warm_start=tuple(theta))
 
     Grid(points=(3, 2))(evaluate, BOX, [])
-    assert [carry for _, carry in seen] == [None, seen[0][0], None, seen[2][0], None, seen[4][0]]
+    assert [warm_start for _, warm_start in seen] == [None, seen[0][0], None, seen[2][0], None, seen[4][0]]
 
 
 @pytest.mark.parametrize("kind", [Grid, HierarchicalGrid])
@@ -256,7 +256,7 @@ def test_a_grid_over_many_parameters_is_refused(kind, options):
 
 @pytest.mark.parametrize(("p", "points"), [(1, 50), (2, 400), (3, 343), (4, 625)])
 def test_a_grid_has_a_few_hundred_points_if_nobody_says(p, points):
-    flat = lambda theta, carry=None: Evaluation(0.0)
+    flat = lambda theta, warm_start=None: Evaluation(0.0)
     assert len(Grid()(flat, Box(np.zeros(p), np.ones(p)), []).trace) == points
 
 
@@ -283,7 +283,7 @@ def test_a_search_with_less_than_one_start_is_refused():
 @pytest.mark.parametrize("unit", [1e-12, 1e-6, 1e9])
 def test_lbfgs_does_not_depend_on_the_unit_of_the_criterion(unit):
     def search(unit):
-        def evaluate(theta, carry=None):
+        def evaluate(theta, warm_start=None):
             bowl = (theta[0] - 0.3) ** 2 + 10 * (theta[1] + 1.2) ** 4 + 0.01
             slope = np.array([2 * (theta[0] - 0.3), 40 * (theta[1] + 1.2) ** 3])
             return Evaluation(unit * bowl, lambda: unit * slope)

@@ -8,7 +8,7 @@ from foldless.core.errors import CriterionWarning
 from foldless.core.targets import as_columns
 from foldless.criteria import LOO, Alignment, CenteredAlignment, Spectral
 from foldless.grams import DenseGram
-from foldless.machines import LSSVM, SmoothMachine, Untrained
+from foldless.machines import LSSVM, NoMachine, SmoothMachine
 from foldless.machines.losses import Logistic
 from foldless.tuning.combine_kernels import alignment_weights
 
@@ -40,7 +40,7 @@ def test_centred_alignment_is_maximal(problem):
 
     def aligned(m):
         return -CenteredAlignment()(
-            Untrained().solve(DenseGram(sum(w * K for w, K in zip(m, stack))), Y)
+            NoMachine().solve(DenseGram(sum(w * K for w, K in zip(m, stack))), Y)
         ).value
 
     rng = np.random.default_rng(0)
@@ -78,7 +78,7 @@ def test_descent_ends_at_a_point_where_no_weight_wants_to_move(problem, criterio
     m = weights(kernel)
     K = kernel(X)
     assert approx(sum(w * L for w, L in zip(m, stack)), rel=1e-12) == K
-    looker = machine or Untrained()
+    looker = machine or NoMachine()
     slope = derivatives(criterion, looker, K, stack, Y)
     value = criterion(looker.solve(DenseGram(K), Y)).value
     assert np.max(np.abs(slope * m)) < 2e-4 * max(1, abs(value))
@@ -94,12 +94,12 @@ def test_the_spectral_measure_collapses_to_one_kernel(problem, normaliser):
     with pytest.warns(CriterionWarning, match="single one"):
         kernel = combine_kernels(X, y, KERNELS, criterion)
     assert isinstance(kernel, Product)
-    costs = [criterion(Untrained().solve(DenseGram(K), Y)).value for K in stack]
+    costs = [criterion(NoMachine().solve(DenseGram(K), Y)).value for K in stack]
     assert np.argmax(weights(kernel)) == np.argmin(costs)
     rng = np.random.default_rng(1)
     for m in rng.dirichlet(np.ones(4), size=100):
         mixed = DenseGram(sum(w * K for w, K in zip(m, stack)))
-        assert criterion(Untrained().solve(mixed, Y)).value > min(costs)
+        assert criterion(NoMachine().solve(mixed, Y)).value > min(costs)
 
 
 def test_a_mixture_works_in_an_estimator(problem):

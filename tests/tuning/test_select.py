@@ -11,13 +11,13 @@ from foldless import criteria, searches
 from foldless.core.contracts import Stop
 from foldless.core.errors import LandmarkWarning, SearchWarning, Undefined, UnknownName
 from foldless.datasets import make_ripley, make_twonorm
-from foldless.grams.builders import Dense, Nystrom
+from foldless.grams.builders import DenseBuilder, NystromBuilder
 from foldless.kernels.evaluate import gram
 from foldless.machines import SmoothMachine
 from foldless.machines.losses import Logistic
 from foldless.tuning import candidate as plan
 from foldless.tuning.lookup import as_criterion, as_kernel, as_search
-from foldless.tuning.refinement import Stages
+from foldless.tuning.refinement import RefinementSchedule
 from foldless.tuning.select import select
 
 MACHINE = SmoothMachine(Logistic())
@@ -112,7 +112,7 @@ def test_fixed_parameters_are_only_solved(ripley):
     chosen = tune(ripley, kernel=RBF(0.5, "fixed"), tune_machine=False)
     assert chosen.outcome.stop is Stop.NOTHING
     assert len(chosen.outcome.trace) == 1
-    solution = MACHINE.solve(Dense(X).gram(RBF(0.5)), Y)
+    solution = MACHINE.solve(DenseBuilder(X).gram(RBF(0.5)), Y)
     assert chosen.reading.value == pytest.approx(criteria.LOO()(solution).value, rel=1e-12)
     assert chosen.machine.C == 1.0
     assert chosen.kernel == RBF(0.5, "fixed")
@@ -181,26 +181,32 @@ def test_a_criterion_that_is_defined_nowhere_says_why(ripley, monkeypatch):
 
 def test_small_problems_are_dense_and_larger_ones_start_on_landmarks(ripley, larger):
     rng = np.random.default_rng(0)
-    assert [type(s) for s in Stages(ripley[0], "auto").of(RBF(), rng)] == [Dense]
-    assert [type(s) for s in Stages(larger[0], "auto").of(RBF(), rng)] == [Nystrom, Dense]
-    assert [type(s) for s in Stages(larger[0], "lowrank").of(RBF(), rng)] == [Nystrom, Nystrom]
-    assert [type(s) for s in Stages(larger[0], "dense").of(RBF(), rng)] == [Dense]
+    assert [type(s) for s in RefinementSchedule(ripley[0], "auto").of(RBF(), rng)] == [DenseBuilder]
+    assert [type(s) for s in RefinementSchedule(larger[0], "auto").of(RBF(), rng)] == [
+        NystromBuilder,
+        DenseBuilder,
+    ]
+    assert [type(s) for s in RefinementSchedule(larger[0], "lowrank").of(RBF(), rng)] == [
+        NystromBuilder,
+        NystromBuilder,
+    ]
+    assert [type(s) for s in RefinementSchedule(larger[0], "dense").of(RBF(), rng)] == [DenseBuilder]
 
 
 def test_noise_has_no_low_rank_form(larger):
     noisy = RBF() + WhiteKernel()
     rng = np.random.default_rng(0)
-    assert [type(s) for s in Stages(larger[0], "auto").of(noisy, rng)] == [Dense]
+    assert [type(s) for s in RefinementSchedule(larger[0], "auto").of(noisy, rng)] == [DenseBuilder]
     with pytest.raises(ValueError, match="cannot hold the WhiteKernel"):
-        list(Stages(larger[0], "lowrank").of(noisy, rng))
+        list(RefinementSchedule(larger[0], "lowrank").of(noisy, rng))
 
 
 def test_landmarks_multiply_while_a_look_stays_affordable():
-    assert Stages(np.empty((420, 1)), "auto", None).counts == [100]
-    assert Stages(np.empty((3000, 1)), "auto", None).counts == [100, 300, 900]
-    assert Stages(np.empty((20_000, 1)), "auto", None).counts == [100, 300]
-    assert Stages(np.empty((10_000_000, 1)), "auto", None).counts == [100]
-    assert Stages(np.empty((420, 1)), "nystrom", 1000).counts == [420]
+    assert RefinementSchedule(np.empty((420, 1)), "auto", None).counts == [100]
+    assert RefinementSchedule(np.empty((3000, 1)), "auto", None).counts == [100, 300, 900]
+    assert RefinementSchedule(np.empty((20_000, 1)), "auto", None).counts == [100, 300]
+    assert RefinementSchedule(np.empty((10_000_000, 1)), "auto", None).counts == [100]
+    assert RefinementSchedule(np.empty((420, 1)), "nystrom", 1000).counts == [420]
 
 
 def test_more_landmarks_than_rows_is_said(ripley):
@@ -384,19 +390,21 @@ def test_the_whole_matrix_is_searched_only_where_landmarks_hide_too_much(larger,
 
 def test_functions_fitted_together_share_what_one_look_can_afford():
     X = np.empty((600, 1))
-    assert Stages(X, functions=25).counts == [80]  # 2000 / 25
-    assert Stages(np.empty((3000, 1)), functions=9).counts == [100]
-    assert Stages(np.empty((3000, 1)), functions=2).counts == [100, 300, 900]
+    assert RefinementSchedule(X, functions=25).counts == [80]  # 2000 / 25
+    assert RefinementSchedule(np.empty((3000, 1)), functions=9).counts == [100]
+    assert RefinementSchedule(np.empty((3000, 1)), functions=2).counts == [100, 300, 900]
     rng = np.random.default_rng(0)
-    assert [type(s) for s in Stages(rng.normal(size=(240, 2)), functions=5).of(RBF(), rng)] == [Dense]
-    many = Stages(rng.normal(size=(240, 2)), functions=25)
-    assert [type(s) for s in many.of(RBF(), rng)] == [Nystrom]
+    assert [type(s) for s in RefinementSchedule(rng.normal(size=(240, 2)), functions=5).of(RBF(), rng)] == [
+        DenseBuilder
+    ]
+    many = RefinementSchedule(rng.normal(size=(240, 2)), functions=25)
+    assert [type(s) for s in many.of(RBF(), rng)] == [NystromBuilder]
     assert len(many.last(rng).landmarks) == 200  # 5000 / 25
 
 
 def test_where_only_the_parameters_are_wanted_the_last_fit_stays_on_the_landmarks(larger):
     fine, rough = (tune(larger, finer=finer) for finer in (True, False))
-    assert isinstance(fine.representation, Dense)
-    assert isinstance(rough.representation, Nystrom)
+    assert isinstance(fine.representation, DenseBuilder)
+    assert isinstance(rough.representation, NystromBuilder)
     assert np.array_equal(rough.outcome.best.theta, fine.outcome.best.theta)
     assert rough.gap > fine.gap == 0

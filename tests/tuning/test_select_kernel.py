@@ -8,9 +8,9 @@ from foldless.core.errors import CriterionWarning, Undefined, UnknownName
 from foldless.core.targets import as_columns
 from foldless.criteria import FSM, LOO, CenteredAlignment, Spectral
 from foldless.grams import DenseGram
-from foldless.grams.builders import Dense
-from foldless.machines import LSSVM, Untrained
-from foldless.tuning.select_kernel import Ladder, kernel_grid
+from foldless.grams.builders import DenseBuilder
+from foldless.machines import LSSVM, NoMachine
+from foldless.tuning.select_kernel import SquaringDenseBuilder, kernel_grid
 
 approx = pytest.approx
 WIDTHS = 2.0 ** np.arange(-6, 6)
@@ -22,7 +22,7 @@ def moons():
 
 
 def cost(criterion, kernel, X, y):
-    return criterion(Untrained().solve(DenseGram(kernel(X)), as_columns(y))).value
+    return criterion(NoMachine().solve(DenseGram(kernel(X)), as_columns(y))).value
 
 
 @pytest.mark.parametrize("criterion", [Spectral(), CenteredAlignment(), Spectral("frobenius", 3)], ids=repr)
@@ -179,10 +179,12 @@ def test_numbers_are_read_by_the_criteria_that_can(moons):
 def test_squares_of_gaussians_are_the_gaussians_of_half_the_width(moons, monkeypatch):
     X, _ = moons
     widths = np.sqrt(2.0 ** np.arange(-15, 16))
-    ladder, exponentials = Ladder(Dense(X)), []
-    plain = Dense.gram
-    monkeypatch.setattr(Dense, "gram", lambda self, kernel: exponentials.append(1) or plain(self, kernel))
-    other = Dense(X)
+    ladder, exponentials = SquaringDenseBuilder(DenseBuilder(X)), []
+    plain = DenseBuilder.gram
+    monkeypatch.setattr(
+        DenseBuilder, "gram", lambda self, kernel: exponentials.append(1) or plain(self, kernel)
+    )
+    other = DenseBuilder(X)
     for width in widths[::-1]:
         expected = plain(other, RBF(width)).K
         np.testing.assert_allclose(ladder.gram(RBF(width)).K, expected, rtol=1e-13, atol=1e-15)

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from foldless.cli.experiment import mistake, split
+from foldless.cli.experiment import prediction_error, split
 from foldless.cli.files.encoding import Code, Encoder
 from foldless.cli.files.read_table import Table
 
@@ -53,7 +53,7 @@ def grid_search(table, seed, holdout=HOLDOUT):
     search.fit(X, y)
     seconds = time.perf_counter() - begun
     best, fits = search.best_params_, FOLDS * len(search.cv_results_["params"]) + 1
-    error = mistake(y_held, search.predict(X_held), classes=True)
+    error = prediction_error(y_held, search.predict(X_held), classes=True)
     return Baseline(best["svc__C"], _width(best["svc__gamma"]), 1 - search.best_score_, error, fits, seconds)
 
 

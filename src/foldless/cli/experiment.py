@@ -12,14 +12,14 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from foldless.cli.files.read_table import DataError, Table
-from foldless.estimators.base import decide
+from foldless.estimators.base import class_index
 from foldless.estimators.registry import entry_of, look_up
 
 FEWEST = 4  # rows that must be left to train on
 
 
 @dataclass(frozen=True)
-class Request:
+class TuneRequest:
     """What is asked for; None leaves a choice to the machine.
 
     Parameters
@@ -71,14 +71,14 @@ class HeldOut:
 
 
 @dataclass(frozen=True, eq=False)
-class Study:
+class Experiment:
     """A finished study.
 
     Attributes
     ----------
     source, command : str
         Where the data came from, and what reproduces the study.
-    request : Request
+    request : TuneRequest
     table : Table
         All of the data.
     X, y : arrays
@@ -94,7 +94,7 @@ class Study:
 
     source: str
     command: str
-    request: Request
+    request: TuneRequest
     table: Table
     X: np.ndarray
     y: np.ndarray
@@ -131,7 +131,7 @@ class Study:
         if outputs is None:
             return None
         if self.is_classification:
-            return self.estimator.classes_[decide(outputs)]
+            return self.estimator.classes_[class_index(outputs)]
         return entry_of(self.estimator).respond(outputs[:, 0])
 
     @property
@@ -144,10 +144,10 @@ class Study:
         """Leave-one-out error, in the units of :attr:`HeldOut.error`; None where nothing gives it."""
         if self.loo_predicted is None:
             return None
-        return mistake(self.y, self.loo_predicted, self.is_classification)
+        return prediction_error(self.y, self.loo_predicted, self.is_classification)
 
 
-def mistake(y, predicted, classes):
+def prediction_error(y, predicted, classes):
     """Share of wrong classes, or root mean squared error."""
     return float(np.mean(predicted != y)) if classes else float(np.sqrt(np.mean((predicted - y) ** 2)))
 
@@ -177,26 +177,30 @@ def split(table, holdout, seed):
     return (parts[0], parts[2]), (parts[1], parts[3])
 
 
-def conduct(table, request, source, command):
+def run_experiment(table, request, source, command):
     """Tune what ``request`` asks for on ``table``.
 
     Parameters
     ----------
     table : Table
         From :func:`foldless.cli.files.read_table.read_table`.
-    request : Request
+    request : TuneRequest
     source, command : str
         Kept in the study.
 
     Returns
     -------
-    study : Study
+    study : Experiment
     """
     model = build(request, table.task)
     train, held = split(table, request.holdout, request.seed)
     begun = time.perf_counter()
     model.fit(*train)
     seconds = time.perf_counter() - begun
-    error = None if held is None else mistake(held[1], model.predict(held[0]), table.task == "classification")
+    error = (
+        None
+        if held is None
+        else prediction_error(held[1], model.predict(held[0]), table.task == "classification")
+    )
     held_out = None if held is None else HeldOut(len(held[1]), error)
-    return Study(source, command, request, table, *train, model, seconds, held_out)
+    return Experiment(source, command, request, table, *train, model, seconds, held_out)

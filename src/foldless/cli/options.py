@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Annotated
 
 from foldless import criteria, searches
-from foldless.core.optional_imports import need
+from foldless.core.optional_imports import import_extra
 from foldless.estimators.registry import MACHINES, TASKS
 from foldless.kernels.by_name import NAMED
 
-typer = need("typer", "cli")
+typer = import_extra("typer", "cli")
 Task = Enum("Task", {name: name for name in ("auto", *TASKS)}, type=str)
 
 

@@ -168,7 +168,7 @@ class Solution(Protocol):
         """What a warm start needs: pass it as ``solve(..., start=solution.start)``."""
 
 
-class Targeted(ABC):
+class HasTargets(ABC):
     """Any solution that shows its ``gram``, its targets ``Y`` (n, k) and its ``machine``.
 
     That is all a criterion needs that looks at kernel and targets alone, so it reads every such solution: no
@@ -291,14 +291,14 @@ class Evaluation:
     value: float
     derive: Callable[[], Vector | None] | None = None  # the gradient, computed when it is asked for
     note: str = ""
-    carry: Any = None  # handed back at the next look: the warm start
+    warm_start: Any = None  # handed back at the next look: the warm start
     parts: Mapping[str, float] = field(default_factory=dict)
-    doubt: Callable[[], Vector] | None = None  # standard errors of a sampled gradient
+    gradient_error: Callable[[], Vector] | None = None  # standard errors of a sampled gradient
 
     @cached_property
     def error(self) -> Vector | None:
         """Standard errors of the gradient, or ``None`` where it is exact."""
-        return None if self.doubt is None else self.doubt()
+        return None if self.gradient_error is None else self.gradient_error()
 
     @cached_property
     def gradient(self) -> Vector | None:
@@ -366,4 +366,4 @@ class Outcome:
 
 
 Watch = Callable[[Step], None]
-Objective = Callable[..., Evaluation]
+ObjectiveFunction = Callable[..., Evaluation]

@@ -5,7 +5,7 @@ from importlib import import_module
 from foldless.core.errors import MissingExtra
 
 
-def need(module, extra):
+def import_extra(module, extra):
     """Import ``module`` and return it.
 
     Parameters

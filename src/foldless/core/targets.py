@@ -35,14 +35,14 @@ def as_columns(y):
     return one_versus_rest(codes, len(classes))
 
 
-def are_labels(Y):
+def is_pm1(Y):
     """Tell whether every entry is -1 or 1."""
     return bool(np.all(np.abs(Y) == 1))
 
 
 def check_labels(Y, who):
     """Raise unless ``Y`` (n, k) holds -1 and 1 with both signs in each column."""
-    if not are_labels(Y):
+    if not is_pm1(Y):
         raise ValueError(
             f"{who} needs class labels coded -1 and 1, got other targets. Is this a regression problem?"
         )
@@ -52,7 +52,7 @@ def check_labels(Y, who):
         )
 
 
-def classes_of(Y):
+def class_index(Y):
     """Class numbers 0, 1, ... of the rows of ``Y``."""
     return (Y[:, 0] > 0).astype(int) if Y.shape[1] == 1 else np.argmax(Y, axis=1)
 
@@ -60,7 +60,7 @@ def classes_of(Y):
 def balanced_weights(Y):
     r"""Weights :math:`v_i = n / (k\, n_{c(i)})` that give each of the k classes the same total weight."""
     check_labels(Y, "balancing classes")
-    label = classes_of(Y)
+    label = class_index(Y)
     counts = np.bincount(label)
     return len(Y) / (len(counts) * counts[label])
 
@@ -69,13 +69,13 @@ def error_fraction(Y, Z, copies=None):
     """Fraction of samples whose outputs ``Z`` do not single out the class in ``Y``; a tie counts as an error."""
     if Y.shape[1] == 1:
         return float(np.average(Y[:, 0] * Z[:, 0] <= 0, weights=copies))
-    rows, own = np.arange(len(Y)), classes_of(Y)
+    rows, own = np.arange(len(Y)), class_index(Y)
     others = Z.copy()
     others[rows, own] = -np.inf
     return float(np.average(Z[rows, own] <= others.max(axis=1), weights=copies))
 
 
-def middle_of_best(values):
+def index_of_plateau_centre(values):
     """Index of the smallest value; on a plateau of equal ones the middle of the first longest run.
 
     Counts of errors have plateaus over a grid, and the middle of one is the safest point on it.

@@ -48,7 +48,7 @@ class ABIC(Criterion):
         if noise.moves(self.sigma2):
             raise ValueError("sigma2='per-model' has no meaning for abic; leave sigma2=None to profile it.")
 
-    def prepared(self, machine, grams, Y):
+    def with_data_estimates(self, machine, grams, Y):
         """Return the criterion with its noise variance fixed."""
         return replace(self, sigma2=noise.once(self.sigma2, machine, grams, Y))
 

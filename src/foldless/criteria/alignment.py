@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.core.contracts import LazyReading, Reading, Targeted
+from foldless.core.contracts import HasTargets, LazyReading, Reading
 from foldless.core.errors import Undefined
 from foldless.criteria.base import Criterion
 
@@ -28,7 +28,7 @@ class Alignment(Criterion):
     """
 
     name: ClassVar[str] = "alignment"
-    blind: ClassVar[bool] = True
+    ignores_machine: ClassVar[bool] = True
 
     @singledispatchmethod
     def read(self, solution) -> Reading:
@@ -36,7 +36,7 @@ class Alignment(Criterion):
         raise self.unreadable(solution)
 
     @read.register
-    def _(self, solution: Targeted) -> Reading:
+    def _(self, solution: HasTargets) -> Reading:
         gram, Y = solution.gram, solution.Y
         norm, target = gram.norm(), float(np.linalg.norm(Y.T @ Y))
         if not norm > 0:
@@ -63,7 +63,7 @@ class CenteredAlignment(Criterion):
     """
 
     name: ClassVar[str] = "centered-alignment"
-    blind: ClassVar[bool] = True
+    ignores_machine: ClassVar[bool] = True
 
     @singledispatchmethod
     def read(self, solution) -> Reading:
@@ -71,7 +71,7 @@ class CenteredAlignment(Criterion):
         raise self.unreadable(solution)
 
     @read.register
-    def _(self, solution: Targeted) -> Reading:
+    def _(self, solution: HasTargets) -> Reading:
         gram, Y = solution.gram, solution.Y
         Yc = Y - Y.mean(axis=0)
         norm, target = gram.centred_norm(), float(np.linalg.norm(Yc.T @ Yc))

@@ -23,9 +23,9 @@ class Criterion:
 
     name: ClassVar[str] = ""
     tunes_kernel: ClassVar[bool] = True
-    why_not: ClassVar[str] = ""
-    runs_away: ClassVar[bool] = False  # its minimum over the regularisation may mean nothing
-    blind: ClassVar[bool] = False  # to the machine: it looks at kernel and targets alone
+    reason_against: ClassVar[str] = ""
+    may_diverge_in_C: ClassVar[bool] = False  # its minimum over the regularisation may mean nothing
+    ignores_machine: ClassVar[bool] = False  # to the machine: it looks at kernel and targets alone
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -39,7 +39,7 @@ class Criterion:
             return mean_reading([self(column) for column in columns])
         return self.read(solution)
 
-    def prepared(self, machine, grams, Y):
+    def with_data_estimates(self, machine, grams, Y):
         """Return the criterion with whatever it estimates once (a noise variance) fixed; by default itself.
 
         Parameters
@@ -76,11 +76,11 @@ class Criterion:
         """Raise if this criterion would have to choose among kernels, or their parameters, and must not."""
         if not self.tunes_kernel and (len(kernels) > 1 or any(len(kernel.theta) for kernel in kernels)):
             raise ValueError(
-                f"{self.name} must not choose a kernel: {self.why_not}. Give one kernel with fixed parameters, for "
+                f"{self.name} must not choose a kernel: {self.reason_against}. Give one kernel with fixed parameters, for "
                 "instance RBF(2.0, 'fixed'), or choose it by another criterion such as 'loo'."
             )
 
-    def caution(self, solution) -> str:
+    def warning_for(self, solution) -> str:
         """Return what to warn about when the kernel behind ``solution`` was chosen by this criterion, or ''."""
         return ""
 

@@ -15,9 +15,9 @@ from scipy.special import expit
 
 from foldless.core.contracts import LazyReading, Reading
 from foldless.core.errors import Undefined
-from foldless.core.targets import are_labels, error_fraction
+from foldless.core.targets import error_fraction, is_pm1
 from foldless.criteria.base import Criterion
-from foldless.criteria.derivatives.lssvm import through_left_out
+from foldless.criteria.derivatives.lssvm import total_derivative_from_left_out
 from foldless.machines import LSSVMSolution
 
 ROUNDS, ACCURACY, TINY = 100, 1e-12, 1e-300  # of Newton's method
@@ -50,7 +50,7 @@ class CalibratedLOO(Criterion):
 
     @read.register
     def _(self, solution: LSSVMSolution) -> Reading:
-        if not are_labels(solution.Y):
+        if not is_pm1(solution.Y):
             raise Undefined(
                 "calibrated-loo needs classes, labelled -1 and 1. Use criterion='loo' for numbers."
             )
@@ -63,7 +63,9 @@ class CalibratedLOO(Criterion):
         value = float(np.sum(share * (np.logaddexp(0, -s * M) + eps * s * M)))  # eq. (1)
 
         def derive():
-            return through_left_out(solution, share * s * solution.Y * (expit(-s * M) - eps))  # eq. (2)
+            return total_derivative_from_left_out(
+                solution, share * s * solution.Y * (expit(-s * M) - eps)
+            )  # eq. (2)
 
         error = error_fraction(solution.Y, solution.loo_outputs, solution.copies)
         return LazyReading(

@@ -9,7 +9,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from foldless.core.contracts import Reading
 from foldless.core.errors import Undefined
-from foldless.core.targets import are_labels, classes_of, error_fraction
+from foldless.core.targets import class_index, error_fraction, is_pm1
 from foldless.criteria.base import Criterion
 from foldless.machines import LSSVMSolution, RidgeSolution, SmoothSolutions, SupportSolutions
 
@@ -63,7 +63,7 @@ class CV(Criterion):
 
     def error(self, machine, gram, Y):
         """Return the reading of any machine whose solution has coefficients ``alpha`` (n, k) and biases ``b``."""
-        labels = classes_of(Y) if are_labels(Y) else None
+        labels = class_index(Y) if is_pm1(Y) else None
         outputs = held_out(machine, gram, Y, self.split(labels, gram.n))
         value = float(np.mean((outputs - Y) ** 2)) if labels is None else error_fraction(Y, outputs)
         return Reading(value, parts={"cv": value})

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from foldless.core.contracts import LazyReading, Reading
 from foldless.criteria.base import Criterion
-from foldless.criteria.derivatives.smooth import Bend, differentiate
+from foldless.criteria.derivatives.smooth import CovarianceAdjoint, differentiate
 from foldless.machines import SmoothSolution
 
 
@@ -30,7 +30,7 @@ class EffectiveParameters(Criterion):
         d = float(solution.w @ solution.V)
 
         def derive():
-            return differentiate(solution, solution.dw * solution.V, Bend(solution.w))
+            return differentiate(solution, solution.dw * solution.V, CovarianceAdjoint(solution.w))
 
         return LazyReading(d, derive, {"effective": d})
 
@@ -58,6 +58,8 @@ class AICd(Criterion):
         d = float(solution.w @ solution.V)
 
         def derive():
-            return differentiate(solution, 2 * (solution.dw * solution.V - solution.a), Bend(2 * solution.w))
+            return differentiate(
+                solution, 2 * (solution.dw * solution.V - solution.a), CovarianceAdjoint(2 * solution.w)
+            )
 
         return LazyReading(2 * (solution.loss + d), derive, {"loss": solution.loss, "effective": d})

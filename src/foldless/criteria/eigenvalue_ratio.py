@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.core.contracts import LazyReading, Reading, Targeted
+from foldless.core.contracts import HasTargets, LazyReading, Reading
 from foldless.core.errors import Undefined
 from foldless.criteria.base import Criterion
 
@@ -42,7 +42,7 @@ class EigenvalueRatio(Criterion):
     eta: float = 1.0
     lam: float = 1.0
     name: ClassVar[str] = "eigenvalue-ratio"
-    blind: ClassVar[bool] = True
+    ignores_machine: ClassVar[bool] = True
 
     def __post_init__(self):
         if not (isinstance(self.t, (int, np.integer)) and self.t >= 1):
@@ -58,7 +58,7 @@ class EigenvalueRatio(Criterion):
         raise self.unreadable(solution)
 
     @read.register
-    def _(self, solution: Targeted) -> Reading:
+    def _(self, solution: HasTargets) -> Reading:
         gram, Y = solution.gram, solution.Y
         U, lead, inverse = self._ratio(gram)
         a, b = self._resolve(gram, Y)

@@ -10,7 +10,7 @@ from foldless.core.contracts import LazyReading, PathReading, Reading
 from foldless.core.errors import Undefined
 from foldless.criteria.base import Criterion
 from foldless.criteria.derivatives.smooth import laplace_evidence
-from foldless.criteria.derivatives.svm import implicit
+from foldless.criteria.derivatives.svm import implicit_step
 from foldless.criteria.posteriors.ep import HingeSite, SquaredHingeSite, expectation_propagation
 from foldless.grams.adjoints import add_symmetric, embed
 from foldless.machines import (
@@ -122,11 +122,11 @@ class Evidence(Criterion):
         evidence = laplace_evidence(solution, self.bias_prior)
         return LazyReading(evidence.value, evidence.derive, {"evidence": evidence.value})
 
-    def caution(self, solution):
+    def warning_for(self, solution):
         """Compare a support vector machine's Laplace evidence with that of expectation propagation."""
         columns = getattr(solution, "columns", (solution,))
         if not isinstance(columns[0], (SVMSolution, SquaredHingeSolution)):
-            return super().caution(solution)
+            return super().warning_for(solution)
         try:
             excess = float(np.mean([-self(column).value - _by_propagation(column) for column in columns]))
         except Undefined as error:
@@ -191,7 +191,7 @@ def _laplace(solution, D, in_alpha, in_C):
         spread = factor.logdet() - (np.log(2 * np.pi) if solution.bias else 0.0)
         V = factor.covariance_diag()
         G = G + embed(factor.resolvent(), F, n) * (-0.5)
-        G, slope = implicit(solution, G, slope - V @ in_C / 2, -V * in_alpha / 2)
+        G, slope = implicit_step(solution, G, slope - V @ in_C / 2, -V * in_alpha / 2)
     else:
         spread = 0.0
     E = (peak - spread / 2) / n

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.core.contracts import LazyReading, Reading, Targeted
+from foldless.core.contracts import HasTargets, LazyReading, Reading
 from foldless.core.errors import Undefined
 from foldless.core.targets import check_labels
 from foldless.criteria.base import Criterion
@@ -34,7 +34,7 @@ class FSM(Criterion):
     """
 
     name: ClassVar[str] = "fsm"
-    blind: ClassVar[bool] = True
+    ignores_machine: ClassVar[bool] = True
 
     @singledispatchmethod
     def read(self, solution) -> Reading:
@@ -42,7 +42,7 @@ class FSM(Criterion):
         raise self.unreadable(solution)
 
     @read.register
-    def _(self, solution: Targeted) -> Reading:
+    def _(self, solution: HasTargets) -> Reading:
         q, h, gap, each = _separate(solution.gram, solution.Y)
         value = float(np.mean(each))
 
@@ -52,7 +52,7 @@ class FSM(Criterion):
 
         return LazyReading(value, derive, {"fsm": value, "mmd2": float(np.mean(gap))})
 
-    def caution(self, solution):
+    def warning_for(self, solution):
         """Warn of a kernel that is nearly the identity."""
         gram = solution.gram
         n, trace = gram.n, gram.diag().sum()

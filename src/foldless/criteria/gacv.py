@@ -16,8 +16,8 @@ import numpy as np
 from foldless.core.contracts import LazyReading, Reading
 from foldless.core.errors import Undefined
 from foldless.criteria.base import Criterion
-from foldless.criteria.derivatives.smooth import Bend, differentiate
-from foldless.criteria.derivatives.svm import implicit
+from foldless.criteria.derivatives.smooth import CovarianceAdjoint, differentiate
+from foldless.criteria.derivatives.svm import implicit_step
 from foldless.grams.adjoints import add_symmetric
 from foldless.machines import SmoothSolution, SquaredHingeSolution, SVMSolution
 from foldless.machines.losses import Logistic
@@ -55,7 +55,7 @@ class GACV(Criterion):
     .. math:: n G = \operatorname{diag}(\alpha \circ f), \qquad n g_C = -\sum_i \alpha_i / C_i, \qquad
               n q_i = f_i K_{ii} + 1 / C_i,  \tag{5}
 
-    before the implicit step of :func:`foldless.criteria.derivatives.svm.implicit`.
+    before the implicit step of :func:`foldless.criteria.derivatives.svm.implicit_step`.
     """
 
     name: ClassVar[str] = "gacv"
@@ -77,7 +77,9 @@ class GACV(Criterion):
 
         def derive():  # eq. (2)
             phi_z = -a / n - nu / (n * r) * t * w + nu * s / (n * r**2) * solution.dw * V
-            return differentiate(solution, phi_z, Bend(s / (n * r) * v + nu * s / (n * r**2) * w))
+            return differentiate(
+                solution, phi_z, CovarianceAdjoint(s / (n * r) * v + nu * s / (n * r**2) * w)
+            )
 
         parts = {
             "loss": solution.loss / n,
@@ -98,7 +100,7 @@ class GACV(Criterion):
         )
         slope = (solution.C[b] @ (f * k)[b] - pull[b] @ solution.beta[b]) / n
         q = ((f * k)[m] - (y * pull)[m]) / n
-        adjoint, slope = implicit(solution, G, slope, q, -inside.sum() / n)  # eq. (4)
+        adjoint, slope = implicit_step(solution, G, slope, q, -inside.sum() / n)  # eq. (4)
         return Reading(value, adjoint, np.array([slope]), {"gacv": value})
 
     @read.register
@@ -107,7 +109,7 @@ class GACV(Criterion):
         A, alpha, C = solution.free, solution.alpha, solution.C
         G = solution.gram.diagonal(alpha * f / n)
         q = ((f * k)[A] + 1 / C[A]) / n
-        adjoint, slope = implicit(solution, G, -np.sum(alpha[A] / C[A]) / n, q)  # eq. (5)
+        adjoint, slope = implicit_step(solution, G, -np.sum(alpha[A] / C[A]) / n, q)  # eq. (5)
         return Reading(value, adjoint, np.array([slope]), {"gacv": value})
 
 

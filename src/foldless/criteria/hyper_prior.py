@@ -68,7 +68,7 @@ class HyperPrior(Criterion):
             raise ValueError(f"strength must not be negative, got {self.strength!r}.")
         for name in ("length_scale", "amplitude", "C"):
             _check(name, getattr(self, name))
-        for name in ("name", "tunes_kernel", "why_not", "runs_away", "blind"):
+        for name in ("name", "tunes_kernel", "reason_against", "may_diverge_in_C", "ignores_machine"):
             object.__setattr__(self, name, getattr(self.of, name))
 
     @property
@@ -80,13 +80,13 @@ class HyperPrior(Criterion):
         """Read the criterion."""
         return self.of(solution)
 
-    def prepared(self, machine, grams, Y):
+    def with_data_estimates(self, machine, grams, Y):
         """Return the prior on the criterion prepared."""
-        return replace(self, criterion=self.of.prepared(machine, grams, Y))
+        return replace(self, criterion=self.of.with_data_estimates(machine, grams, Y))
 
-    def caution(self, solution):
+    def warning_for(self, solution):
         """Return what the criterion warns about."""
-        return self.of.caution(solution)
+        return self.of.warning_for(solution)
 
     def penalty(self, kernel, machine=None):
         """Return (1) and its gradient in ``kernel.theta`` followed by ``machine.theta``; C counts with a machine only."""

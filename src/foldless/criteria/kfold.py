@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from foldless.core.contracts import LazyReading, PathReading, Reading
 from foldless.core.errors import Undefined
 from foldless.core.linalg import cholesky, solve_lower, symmetric
-from foldless.core.targets import are_labels, error_fraction
+from foldless.core.targets import error_fraction, is_pm1
 from foldless.criteria.base import Criterion
-from foldless.criteria.derivatives.smooth import Bend, differentiate
+from foldless.criteria.derivatives.smooth import CovarianceAdjoint, differentiate
 from foldless.criteria.folds import assign
 from foldless.machines import LinearSolution, LSSVMSolution, SmoothSolution
 from foldless.machines.least_squares.eigenbasis import EPS
@@ -88,7 +88,7 @@ class KFold(Criterion):
             return adjoint, np.array([gram.inner(adjoint)])
 
         parts = {"kfold": value}
-        if are_labels(solution.Y):
+        if is_pm1(solution.Y):
             parts["kfold_error"] = error_fraction(solution.Y, solution.Y - r, solution.copies)
         return LazyReading(value, derive, parts)
 
@@ -143,7 +143,7 @@ def _differentiate_blocks(solution, steps, u):
         phi_z[rows] = p - solution.dw[rows] * (step.T @ g[rows]) * step.Ta
         balance = np.sqrt(_size(q) / _size(p))
         U[rows, 2 * j], U[rows, 2 * j + 1] = p * balance + q / balance, p * balance - q / balance
-    return differentiate(solution, phi_z, Bend(None, U, np.tile([-0.25, 0.25], len(steps))))
+    return differentiate(solution, phi_z, CovarianceAdjoint(None, U, np.tile([-0.25, 0.25], len(steps))))
 
 
 def _size(x):

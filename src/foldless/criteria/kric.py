@@ -14,8 +14,8 @@ from scipy.special import expit, logsumexp, softmax
 
 from foldless.core.contracts import LazyReading, Reading, Vector
 from foldless.criteria.base import Criterion
-from foldless.criteria.derivatives.smooth import Bend, differentiate
-from foldless.criteria.derivatives.svm import through_outputs
+from foldless.criteria.derivatives.smooth import CovarianceAdjoint, differentiate
+from foldless.criteria.derivatives.svm import total_derivative_from_outputs
 from foldless.grams.adjoints import add_symmetric
 from foldless.machines import SmoothSolution, SquaredHingeSolution, SVMSolution
 
@@ -60,7 +60,7 @@ class KRIC(Criterion):
     eta: float = 1.0
     tune_kernel: bool = False
     name: ClassVar[str] = "kric"
-    runs_away: ClassVar[bool] = True
+    may_diverge_in_C: ClassVar[bool] = True
 
     @property
     def tunes_kernel(self):
@@ -68,11 +68,11 @@ class KRIC(Criterion):
         return self.tune_kernel
 
     @property
-    def why_not(self):
+    def reason_against(self):
         """Why not, in words."""
         return WHY_NOT
 
-    def caution(self, solution):
+    def warning_for(self, solution):
         """Say when a point determines most of its own output: the criterion is then far too small."""
         return certainty(self.name, self(solution).parts.get("leverage", 0.0))
 
@@ -126,7 +126,7 @@ class KRICSollich(Criterion):
     eta: float = 1.0
     tune_kernel: bool = False
     name: ClassVar[str] = "kric-sollich"
-    runs_away: ClassVar[bool] = True
+    may_diverge_in_C: ClassVar[bool] = True
 
     @property
     def tunes_kernel(self):
@@ -134,11 +134,11 @@ class KRICSollich(Criterion):
         return self.tune_kernel
 
     @property
-    def why_not(self):
+    def reason_against(self):
         """Why not, in words."""
         return WHY_NOT
 
-    def caution(self, solution):
+    def warning_for(self, solution):
         """Say when a point determines most of its own output: the criterion is then far too small."""
         return certainty(self.name, self(solution).parts.get("leverage", 0.0))
 
@@ -227,7 +227,7 @@ class _Penalty:
 
     def differentiate(self, phi_z, scale):
         a = self.solution.a
-        bend = Bend(scale * a * self.m, a[:, None], np.array([-scale / self.n]))
+        bend = CovarianceAdjoint(scale * a * self.m, a[:, None], np.array([-scale / self.n]))
         return differentiate(self.solution, phi_z, bend, factor=self.factor)
 
     def parts(self, loss):
@@ -291,7 +291,7 @@ class OutputPenalty:
 
         def derive():
             phi, adjoint, slope = self.derivatives()
-            adjoint, slope = through_outputs(
+            adjoint, slope = total_derivative_from_outputs(
                 solution, 2 * (loss_z + phi), adjoint * 2.0, 2 * (slope + loss_C)
             )
             return adjoint, np.array([slope])

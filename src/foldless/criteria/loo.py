@@ -16,11 +16,11 @@ from scipy.special import log_softmax, softmax
 
 from foldless.core.contracts import LazyReading, PathReading, Reading
 from foldless.core.errors import Undefined
-from foldless.core.targets import are_labels, error_fraction
+from foldless.core.targets import error_fraction, is_pm1
 from foldless.criteria.base import Criterion
-from foldless.criteria.derivatives.lssvm import through_left_out
-from foldless.criteria.derivatives.smooth import Bend, differentiate
-from foldless.criteria.derivatives.softmax import differentiate_blocks, third
+from foldless.criteria.derivatives.lssvm import total_derivative_from_left_out
+from foldless.criteria.derivatives.smooth import CovarianceAdjoint, differentiate
+from foldless.criteria.derivatives.softmax import differentiate_blocks, third_derivative_term
 from foldless.criteria.derivatives.svm import refit_margins, span_margins
 from foldless.machines import (
     LinearSolution,
@@ -111,7 +111,7 @@ class LOO(Criterion):
             g = v * loss.derivatives(y, u)[0]
             e = -g * phi * a / k**2
             moving = 0.0 if frozen else solution.dw * phi * e * V**2
-            return differentiate(solution, g / k + moving, Bend(e), frozen)
+            return differentiate(solution, g / k + moving, CovarianceAdjoint(e), frozen)
 
         parts = {"loo": value, "loo_mean": value / v.sum(), **solution.wrong("loo_error", u)}
         return LazyReading(value, derive, parts)
@@ -127,10 +127,10 @@ class LOO(Criterion):
         value = float(count @ np.sum(r**2, axis=1) / size)
 
         def derive():
-            return through_left_out(solution, 2 / size * count[:, None] * r)  # eq. (3)
+            return total_derivative_from_left_out(solution, 2 / size * count[:, None] * r)  # eq. (3)
 
         parts = {"press": value}
-        if are_labels(solution.Y):
+        if is_pm1(solution.Y):
             parts["loo_error"] = error_fraction(solution.Y, solution.loo_outputs, copies)
         return LazyReading(value, derive, parts)
 
@@ -240,7 +240,7 @@ class _SoftmaxRemoval:
         Tg = np.einsum("nab,nb->na", self.T, g)
         E = -(Ng[:, :, None] * Na[:, None, :] + Na[:, :, None] * Ng[:, None, :]) / 2
         moved = (Tg[:, :, None] * self.Ta[:, None, :] + self.Ta[:, :, None] * Tg[:, None, :]) / 2
-        return differentiate_blocks(s, Ng - s.share[:, None] * third(s, moved), E)
+        return differentiate_blocks(s, Ng - s.share[:, None] * third_derivative_term(s, moved), E)
 
 
 def _misses(T, u):

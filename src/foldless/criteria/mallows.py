@@ -32,7 +32,7 @@ class Mallows(Criterion):
     ----------
     sigma2 : float, array of shape (k,), or str, default="ml"
         Noise variance, or the name of an estimate of :mod:`foldless.criteria.regression.noise_variance`. A named estimate is constant
-        along the ridge parameter; when kernels are compared, :meth:`prepared` fixes it for all of them.
+        along the ridge parameter; when kernels are compared, :meth:`with_data_estimates` fixes it for all of them.
         ``"per-model"`` takes [SM](12) at the candidate itself and prefers small ridge parameters.
     """
 
@@ -42,7 +42,7 @@ class Mallows(Criterion):
     def __post_init__(self):
         noise.check_sigma2(self.sigma2)
 
-    def prepared(self, machine, grams, Y):
+    def with_data_estimates(self, machine, grams, Y):
         """Return the criterion with its noise variance fixed."""
         return replace(self, sigma2=noise.once(self.sigma2, machine, grams, Y))
 

@@ -55,7 +55,7 @@ class RadiusMargin(Criterion):
         if self.ball not in (None, "origin", "smallest"):
             raise ValueError(f"ball must be None, 'origin' or 'smallest', got {self.ball!r}.")
 
-    def caution(self, solution):
+    def warning_for(self, solution):
         """Say that the value of a hinge machine bounds nothing."""
         columns = getattr(solution, "columns", (solution,))
         if not isinstance(columns[0], SVMSolution):

@@ -99,7 +99,7 @@ class SIC(Criterion):
         return self.norm == "fixed"
 
     @property
-    def why_not(self):
+    def reason_against(self):
         """Why not, and what to do."""
         if self.tunes_kernel:
             return ""
@@ -109,7 +109,7 @@ class SIC(Criterion):
             "choose kernels)"
         )
 
-    def prepared(self, machine, grams, Y):
+    def with_data_estimates(self, machine, grams, Y):
         """Return the criterion with its noise variance fixed."""
         return replace(self, sigma2=noise.once(self.sigma2, machine, grams, Y))
 

@@ -15,7 +15,7 @@ from scipy.special import expit
 
 from foldless.core.contracts import Reading
 from foldless.criteria.base import Criterion
-from foldless.criteria.derivatives.svm import implicit, span_margins
+from foldless.criteria.derivatives.svm import implicit_step, span_margins
 from foldless.grams.adjoints import embed
 from foldless.machines import SquaredHingeSolution, SVMSolution
 
@@ -109,5 +109,5 @@ class SmoothedSpan(Criterion):
         bend = factor.sandwich(e)
         diag = e - 2 * w * V * e + w**2 * bend
         q = (e * V - w * bend + diag / C) / alpha  # eq. (2)
-        adjoint, slope = implicit(solution, embed(factor.congruence(e), A, n), -np.sum(diag / C), q)
+        adjoint, slope = implicit_step(solution, embed(factor.congruence(e), A, n), -np.sum(diag / C), q)
         return Reading(float(value), adjoint, np.array([slope]), {"smoothed_span": float(value)})

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import logsumexp
 
-from foldless.core.contracts import LazyReading, Reading, Targeted
+from foldless.core.contracts import HasTargets, LazyReading, Reading
 from foldless.core.errors import Undefined, UnknownName
 from foldless.core.targets import check_labels
 from foldless.criteria.base import Criterion
@@ -59,7 +59,7 @@ class Spectral(Criterion):
     weighted: bool = True
     threshold: float | None = None
     name: ClassVar[str] = "spectral"
-    blind: ClassVar[bool] = True
+    ignores_machine: ClassVar[bool] = True
 
     def __post_init__(self):
         if self.normaliser not in NORMALISERS:
@@ -77,7 +77,7 @@ class Spectral(Criterion):
         raise self.unreadable(solution)
 
     @read.register
-    def _(self, solution: Targeted) -> Reading:
+    def _(self, solution: HasTargets) -> Reading:
         gram, T = solution.gram, self._targets(solution.Y)
         c, log, derive = (self._products if self._by_products else self._eigenvalues)(gram, T)
         slope = np.zeros_like(solution.machine.theta)
@@ -113,7 +113,7 @@ class Spectral(Criterion):
 
         return c, log, derive
 
-    def caution(self, solution):
+    def warning_for(self, solution):
         """Warn of the printed normaliser."""
         if self.normaliser != "sum":
             return ""

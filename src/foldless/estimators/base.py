@@ -17,7 +17,7 @@ FEWEST = 4  # rows a criterion needs to say anything
 INDEFINITE = 1e-8
 
 
-class KernelShell(BaseEstimator):
+class BaseKernelEstimator(BaseEstimator):
     """Common ground of the estimators: validation, tuning and prediction through an expansion in kernels."""
 
     def _check_fit(self, X, y, **options):
@@ -114,7 +114,7 @@ class KernelShell(BaseEstimator):
         return {key: value for key, value in state.items() if key != "selection_"}
 
 
-class ClassifierShell(KernelShell):
+class BaseKernelClassifier(BaseKernelEstimator):
     """Common ground of the classifiers: labels to columns of -1 and 1, and back."""
 
     def _check_labels(self, X, y, sample_weight):
@@ -147,10 +147,10 @@ class ClassifierShell(KernelShell):
     def predict(self, X):
         """Most likely class of each row of ``X``."""
         outputs = self._outputs(X)
-        return self.classes_[decide(outputs)]
+        return self.classes_[class_index(outputs)]
 
 
-class RegressorShell(KernelShell):
+class BaseKernelRegressor(BaseKernelEstimator):
     """Common ground of the regressors: one or several columns of numbers."""
 
     def _check_targets(self, X, y, sample_weight):
@@ -165,7 +165,7 @@ class RegressorShell(KernelShell):
         return outputs[:, 0] if self._single else outputs
 
 
-def decide(outputs):
+def class_index(outputs):
     """Return the class numbers that outputs (n, k) stand for."""
     return (outputs[:, 0] > 0).astype(int) if outputs.shape[1] == 1 else np.argmax(outputs, axis=1)
 

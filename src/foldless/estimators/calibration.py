@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
-from foldless.core.targets import classes_of
+from foldless.core.targets import class_index
 
 STEEP = (1e-6, 1e6)  # bounds of the slope, in units of one over the spread of the outputs
 
@@ -35,7 +35,7 @@ class Sigmoid:
 def calibrate(outputs, Y, copies=None):
     """Fit the sigmoid to outputs (n, k) of labels ``Y`` (n, k); ``copies`` counts the samples behind each row."""
     copies = np.ones(len(Y)) if copies is None else copies
-    label, f = classes_of(Y), _logits(outputs)
+    label, f = class_index(Y), _logits(outputs)
     spread = max(float(np.sqrt(np.average(f**2, weights=copies, axis=0).mean())), np.finfo(float).tiny)
     own = (np.bincount(label, copies)[label] + 1) / (np.bincount(label, copies)[label] + 2)
     target = np.where(

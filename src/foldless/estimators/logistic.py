@@ -6,12 +6,12 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_sample_weight
 
 from foldless.criteria import loo_outputs
-from foldless.estimators.base import ClassifierShell, probabilities, regularisation
+from foldless.estimators.base import BaseKernelClassifier, probabilities, regularisation
 from foldless.machines import SmoothMachine, SoftmaxMachine, SoftmaxSolution
 from foldless.machines.losses import Logistic
 
 
-class KernelLogisticRegression(ClassifierMixin, ClassifierShell):
+class KernelLogisticRegression(ClassifierMixin, BaseKernelClassifier):
     r"""Kernel logistic regression; ``fit`` chooses the kernel and C without folds.
 
     Minimises :math:`\tfrac12 \|f\|^2 + C \sum_i \log(1 + e^{-y_i (f(x_i) + b)})`. By default the kernel's width and C

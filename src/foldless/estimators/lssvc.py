@@ -3,12 +3,12 @@
 from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_sample_weight
 
-from foldless.estimators.base import ClassifierShell, regularisation
+from foldless.estimators.base import BaseKernelClassifier, regularisation
 from foldless.estimators.calibration import calibrate
 from foldless.machines import LSSVM
 
 
-class KernelLSSVC(ClassifierMixin, ClassifierShell):
+class KernelLSSVC(ClassifierMixin, BaseKernelClassifier):
     r"""Least-squares support vector classifier; ``fit`` chooses the kernel and C without folds.
 
     Minimises :math:`\|f\|^2 + C \sum_i v_i (y_i - f(x_i) - b)^2` on labels -1 and 1 (one versus the rest for more than two

@@ -5,12 +5,12 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 
 from foldless.criteria import loo_outputs
-from foldless.estimators.base import KernelShell, regularisation
+from foldless.estimators.base import BaseKernelEstimator, regularisation
 from foldless.machines import SmoothMachine
 from foldless.machines.losses import Poisson
 
 
-class KernelPoissonRegressor(RegressorMixin, KernelShell):
+class KernelPoissonRegressor(RegressorMixin, BaseKernelEstimator):
     r"""Kernel regression for counts, with the logarithm of the rate as output; ``fit`` tunes kernel and alpha.
 
     Minimises :math:`\tfrac\alpha2 \|f\|^2 + \sum_i [e^{z_i} - y_i z_i + \log y_i!]` with :math:`z_i = f(x_i) + b`.

@@ -9,14 +9,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from foldless.core.errors import Undefined
 from foldless.core.linalg import solve_lower
-from foldless.estimators.base import RegressorShell, regularisation
+from foldless.estimators.base import BaseKernelRegressor, regularisation
 from foldless.grams import DenseGram
 from foldless.kernels.evaluate import diagonal, gram
 from foldless.machines import Ridge, penalty_roots
 from foldless.machines.least_squares import gp_posterior as posterior
 
 
-class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, RegressorShell):
+class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor):
     r"""Kernel ridge regression; ``fit`` chooses the kernel and alpha without folds.
 
     Minimises :math:`\sum_i (y_i - f(x_i) - b)^2 + \alpha \|f\|^2`. By default the kernel's width and alpha are chosen

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from foldless.estimators.base import RegressorShell
+from foldless.estimators.base import BaseKernelRegressor
 from foldless.machines import Ridge, Subset, forward
 from foldless.tuning.lookup import as_criterion
 
 
-class KernelSubsetRegressor(MultiOutputMixin, RegressorMixin, RegressorShell):
+class KernelSubsetRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor):
     r"""Least squares on the kernel functions of a few training points.
 
     Minimises :math:`\sum_i (y_i - b - \sum_{j \in S} c_j k(x_i, x_j))^2` without a penalty. The subset S is given, or
@@ -123,7 +123,7 @@ class KernelSubsetRegressor(MultiOutputMixin, RegressorMixin, RegressorShell):
             X, Y, ridge, fixed=False, criterion=criterion if criterion.tunes_kernel else "loo"
         )
         gram = tuned.solution.gram
-        criterion = criterion.prepared(ridge, [gram], Y)
+        criterion = criterion.with_data_estimates(ridge, [gram], Y)
         found = forward(gram, Y, lambda s: criterion(s).value, machine, self.max_size, self.pool)
         machine = replace(machine, indices=found.indices)
         solution = machine.solve(gram, Y)

@@ -10,7 +10,7 @@ from foldless.core.linalg import inverse_lower
 from foldless.criteria import SAFE_AMPLITUDES, ep_posterior, loo_outputs
 from foldless.criteria.derivatives.svm import span_margins
 from foldless.criteria.posteriors.ep import HingeSite, SquaredHingeSite, class_probability
-from foldless.estimators.base import ClassifierShell, probabilities, regularisation
+from foldless.estimators.base import BaseKernelClassifier, probabilities, regularisation
 from foldless.estimators.calibration import calibrate
 from foldless.kernels.evaluate import diagonal
 from foldless.machines import HingeSVM, SquaredHingeSVM
@@ -26,7 +26,7 @@ AMPLITUDE, AMPLITUDES = 1.0, (0.05, 8103.0)  # start and bounds
 OFFSET = (0.15, (1e-3, 1e2))
 
 
-class KernelSVC(ClassifierMixin, ClassifierShell):
+class KernelSVC(ClassifierMixin, BaseKernelClassifier):
     r"""Support vector machine; ``fit`` chooses the kernel and C without folds.
 
     Minimises :math:`\tfrac12 \|f\|^2 + C \sum_i \ell(y_i (f(x_i) + b))`, :math:`\ell(s) = (1 - s)_+` or

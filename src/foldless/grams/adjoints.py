@@ -45,11 +45,11 @@ class Operator(LinearOperator):
         """Return the products with F."""
         found = [(scale, term.on(F)) for scale, term in self.terms]
         parts = [replace(part, scale=scale * part.scale) for scale, thin in found for part in thin.parts]
-        return Thin(parts, sum(scale * thin.square for scale, thin in found))
+        return FeatureProducts(parts, sum(scale * thin.square for scale, thin in found))
 
 
 @dataclass(frozen=True, eq=False)
-class Thin:
+class FeatureProducts:
     """Products of a symmetric matrix G with features F (n, r), see :class:`foldless.grams.features.Features`."""
 
     parts: list  # of which the rows of ``G F`` are the sum, made when they are asked for
@@ -61,7 +61,7 @@ class Thin:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class RowTerm:
     """Rows that are ``compute(F, *vectors)`` of the rows of features (or None) and of vectors: of them alone."""
 
     compute: Callable[..., np.ndarray]
@@ -76,7 +76,7 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Pairing:
+class SymmetricOuter:
     """The symmetric thin term ``(P Q' + Q P') / 2``."""
 
     P: np.ndarray
@@ -89,26 +89,26 @@ class Pairing:
     def on(self, F):
         """Return the products with F."""
         PF, QF = F.down(self.P).T, F.down(self.Q).T
-        part = Part(lambda F, P, Q: (P @ QF + Q @ PF) / 2, (self.P, self.Q))
-        return Thin([part], symmetric(PF.T @ QF))
+        part = RowTerm(lambda F, P, Q: (P @ QF + Q @ PF) / 2, (self.P, self.Q))
+        return FeatureProducts([part], symmetric(PF.T @ QF))
 
 
 def on_features(G, F):
-    """Return the products :class:`Thin` of an array or an operator with features."""
+    """Return the products :class:`FeatureProducts` of an array or an operator with features."""
     if isinstance(G, Operator):
         return G.on(F)
-    return Products(lambda M: G @ M).on(F)
+    return ByProducts(lambda M: G @ M).on(F)
 
 
 def add_symmetric(G, P, Q):
     """Return ``G + (P Q' + Q P') / 2`` for thin P and Q (n, k), as an array or, when G is one, an operator."""
     if isinstance(G, np.ndarray):
         return G + symmetric(P @ Q.T)
-    return G + Operator(len(P), [(1.0, Pairing(P, Q))])
+    return G + Operator(len(P), [(1.0, SymmetricOuter(P, Q))])
 
 
 @dataclass(frozen=True, eq=False)
-class Products:
+class ByProducts:
     """A term known only by its products."""
 
     apply: Callable[[np.ndarray], np.ndarray]
@@ -117,12 +117,12 @@ class Products:
         """Return the products with F."""
         F = F.whole()
         GF = self.apply(F)
-        return Thin([Part(lambda F, GF: GF, (GF,))], F.T @ GF)
+        return FeatureProducts([RowTerm(lambda F, GF: GF, (GF,))], F.T @ GF)
 
 
 def symmetric_operator(n, apply):
     """Return the symmetric operator whose products are ``apply(M)``."""
-    return Operator(n, [(1.0, Products(apply))])
+    return Operator(n, [(1.0, ByProducts(apply))])
 
 
 class Complement:
@@ -195,12 +195,12 @@ class Embedded:
     def on(self, F):
         """Return the products with F."""
         thin = self.G.on(F.pick(self.rows))
-        return Thin([_EmbeddedPart(thin, self.rows)], thin.square)
+        return FeatureProducts([_EmbeddedPart(thin, self.rows)], thin.square)
 
 
 @dataclass(frozen=True, eq=False)
 class _EmbeddedPart:
-    thin: Thin
+    thin: FeatureProducts
     rows: np.ndarray
     scale: float = 1.0
 

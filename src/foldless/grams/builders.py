@@ -20,7 +20,7 @@ TINY = 1e-12  # eigenvalues of a landmark matrix below this, relative to the lar
 
 
 @dataclass(frozen=True, eq=False)
-class Dense:
+class DenseBuilder:
     """All pairs of points.
 
     Parameters
@@ -49,7 +49,7 @@ class Dense:
 
 
 @dataclass(frozen=True, eq=False)
-class Cross:
+class RowsTimesLandmarks:
     """Rows beside landmarks: kernel -> features, and back, a strip of rows at a time.
 
     Parameters
@@ -93,7 +93,7 @@ class Cross:
 
 
 @dataclass(frozen=True, eq=False)
-class Nystrom:
+class NystromBuilder:
     r"""Landmarks: :math:`\tilde K = K_{nm} K_{mm}^{-1} K_{mn} = F F'`.
 
     Here :math:`F = K_{nm} L^{-T}` with :math:`L L' = K_{mm}`. The Cholesky factor is pivoted and drops landmarks that
@@ -112,7 +112,7 @@ class Nystrom:
 
     @cached_property
     def _cross(self):
-        return Cross(Pairs(self.X, self.X[self.landmarks]))
+        return RowsTimesLandmarks(Pairs(self.X, self.X[self.landmarks]))
 
     @cached_property
     def _own(self):
@@ -154,7 +154,7 @@ def leading_nystrom(kernel, X, landmarks, components=None):
 
     .. math:: K_{mm} = U \Lambda U', \qquad F = K_{nm} U_p \Lambda_p^{-1/2}.
 
-    With all components it is the Gram of :class:`Nystrom` in other coordinates. For fitting at a given kernel only:
+    With all components it is the Gram of :class:`NystromBuilder` in other coordinates. For fitting at a given kernel only:
     there is no way back to ``theta``.
 
     Parameters
@@ -171,7 +171,7 @@ def leading_nystrom(kernel, X, landmarks, components=None):
 
 
 @dataclass(frozen=True, eq=False)
-class Chunked:
+class ChunkedBuilder:
     """All pairs of points, a strip of rows at a time: for criteria made of products, at any size.
 
     Parameters

@@ -15,10 +15,10 @@ import numpy as np
 
 from foldless.core.errors import FoldlessError
 from foldless.core.linalg import pivoted_cholesky
-from foldless.core.optional_imports import need
+from foldless.core.optional_imports import import_extra
 from foldless.grams import FeatureGram
-from foldless.grams.adjoints import Part, Thin
-from foldless.grams.builders import Cross, Nystrom
+from foldless.grams.adjoints import FeatureProducts, RowTerm
+from foldless.grams.builders import NystromBuilder, RowsTimesLandmarks
 from foldless.grams.features import Features
 from foldless.kernels.evaluate import gram
 from foldless.kernels.pairs import Pairs
@@ -26,7 +26,7 @@ from foldless.kernels.pairs import Pairs
 ROWS = 50_000  # of a block, at most
 
 
-class Elsewhere(FoldlessError, TypeError):
+class NeedsLocalFeatures(FoldlessError, TypeError):
     """Something was asked for that needs all features in one place."""
 
     def __init__(self, what):
@@ -90,8 +90,8 @@ class RemoteFeatures(Features):
         return replace(self, L=L)
 
     def take(self, rows):
-        """Raise: see :class:`Elsewhere`."""
-        raise Elsewhere("this machine or criterion")
+        """Raise: see :class:`NeedsLocalFeatures`."""
+        raise NeedsLocalFeatures("this machine or criterion")
 
     def total(self, compute, *vectors):
         """Return the sum of ``compute(strip, *parts)`` over all strips of all blocks."""
@@ -131,13 +131,13 @@ class DaskGram(FeatureGram):
     def __getattr__(self, name):
         """Say why a verb of other Grams is missing."""
         if name in self.verbs:
-            raise Elsewhere("this machine or criterion")
+            raise NeedsLocalFeatures("this machine or criterion")
         raise AttributeError(name)
 
 
 def current_client():
     """Return the client that was made last in this process."""
-    distributed = need("distributed", "dask")
+    distributed = import_extra("distributed", "dask")
     try:
         return distributed.get_client()
     except ValueError:
@@ -148,7 +148,7 @@ def current_client():
 
 
 @dataclass(frozen=True, eq=False)
-class DaskNystrom(Nystrom):
+class DaskBuilder(NystromBuilder):
     """Landmarks, with the rows on the cluster of the current Dask client."""
 
     def __post_init__(self):
@@ -170,7 +170,8 @@ class DaskNystrom(Nystrom):
         """Return the low-rank Gram of ``kernel``; its rows stay with the workers."""
         root = pivoted_cholesky(gram(kernel, self._own))
         futures = [
-            self._client.submit(Cross.features, cross, kernel, root, pure=False) for cross in self._crosses
+            self._client.submit(RowsTimesLandmarks.features, cross, kernel, root, pure=False)
+            for cross in self._crosses
         ]
         return DaskGram(Blocks(self._client, futures, self._rows, (self.X.shape[0], len(root[1]))), root)
 
@@ -184,7 +185,7 @@ class DaskNystrom(Nystrom):
 
 
 def _beside(X, Y):
-    return Cross(Pairs(X, Y))
+    return RowsTimesLandmarks(Pairs(X, Y))
 
 
 def _border(part):
@@ -194,7 +195,7 @@ def _border(part):
 def _pull(cross, blocks, kernel, root, parts):
     """The gradient through the rows of one block."""
     here = [
-        Part(compute, vectors, None if F is None else Features(F, *border), scale)
+        RowTerm(compute, vectors, None if F is None else Features(F, *border), scale)
         for F, (compute, vectors, border, scale) in zip(blocks, parts, strict=True)
     ]
-    return cross.pullback(kernel, root, Thin(here, None))
+    return cross.pullback(kernel, root, FeatureProducts(here, None))

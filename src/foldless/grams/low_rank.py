@@ -33,7 +33,15 @@ from foldless.core.linalg import (
     square_eigenpairs,
     weighted_square,
 )
-from foldless.grams.adjoints import Complement, Operator, Pairing, Part, Thin, on_features, symmetric_operator
+from foldless.grams.adjoints import (
+    Complement,
+    FeatureProducts,
+    Operator,
+    RowTerm,
+    SymmetricOuter,
+    on_features,
+    symmetric_operator,
+)
 from foldless.grams.features import Features
 
 STRIP = 1000  # rows of K formed at a time where every entry must be seen
@@ -88,7 +96,7 @@ class FeatureGram:
 
     def adjoint(self, P, Q, identity=0.0, itself=0.0):
         """Return ``(P Q' + Q P') / 2 + identity I + itself K`` for thin P and Q (n, p), as an operator."""
-        thin = Operator(self.n, [(1.0, Pairing(P, Q))])
+        thin = Operator(self.n, [(1.0, SymmetricOuter(P, Q))])
         if not (identity or itself):
             return thin
         return thin + symmetric_operator(self.n, lambda M: identity * M + itself * self.matmul(M))
@@ -102,7 +110,7 @@ class LowRankGram(FeatureGram):
     ----------
     F : array of shape (n, r)
     root : tuple, optional
-        How F came about, for the way back to the kernel: see :class:`foldless.grams.builders.Nystrom`.
+        How F came about, for the way back to the kernel: see :class:`foldless.grams.builders.NystromBuilder`.
     """
 
     F: Matrix
@@ -310,7 +318,7 @@ class Congruence:
             GF -= w[:, None] * (X @ MN)
             return GF
 
-        return Thin([Part(compute, (self.e, f.w), f.X)], N.T @ MN)
+        return FeatureProducts([RowTerm(compute, (self.e, f.w), f.X)], N.T @ MN)
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,5 +334,5 @@ class Resolvent:
     def on(self, F):
         """Return the products with the features the factor was made from."""
         f, N = self.factor, self.factor._N[:, : F.width]
-        part = Part(lambda X, w: w[:, None] * (X @ N), (f.w,), f.X)
-        return Thin([part], np.eye(F.width) - N.T @ N)
+        part = RowTerm(lambda X, w: w[:, None] * (X @ N), (f.w,), f.X)
+        return FeatureProducts([part], np.eye(F.width) - N.T @ N)

@@ -3,7 +3,7 @@
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
-from foldless.core.optional_imports import need
+from foldless.core.optional_imports import import_extra
 
 
 def tuned(estimator):
@@ -27,4 +27,4 @@ def place(ax):
     """Return axes to draw on: those given, or new ones."""
     if ax is not None:
         return ax
-    return need("matplotlib.pyplot", "report").subplots(layout="constrained")[1]
+    return import_extra("matplotlib.pyplot", "report").subplots(layout="constrained")[1]

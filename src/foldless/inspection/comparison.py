@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 from scipy import stats
 
-from foldless.core.optional_imports import need
+from foldless.core.optional_imports import import_extra
 
 LEVEL = 0.05
 
@@ -98,7 +98,7 @@ class Comparison:
     def to_frame(self):
         """Return a ``pandas.DataFrame``, one line per row, best first."""
         return (
-            need("pandas", "test")
+            import_extra("pandas", "test")
             .DataFrame(self.lines())
             .sort_values("error", kind="stable", ignore_index=True)
         )
@@ -199,7 +199,7 @@ def cliques(ranks, difference):
 def _axes(ax, rows):
     if ax is not None:
         return ax
-    plt = need("matplotlib.pyplot", "report")
+    plt = import_extra("matplotlib.pyplot", "report")
     return plt.subplots(figsize=(7, 1.2 + 0.32 * rows), layout="constrained")[1]
 
 

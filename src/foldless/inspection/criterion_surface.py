@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from foldless.core.parallel import one_blas_thread
-from foldless.grams.builders import Dense, Nystrom
+from foldless.grams.builders import DenseBuilder, NystromBuilder
 from foldless.grams.landmarks import spread_landmarks
 from foldless.kernels.algebra import has_noise
 from foldless.kernels.precomputed import is_precomputed
@@ -139,7 +139,9 @@ def sketch(problem):
     X, machine = problem.representation.X, getattr(problem.machine, "rough", problem.machine)
     whole = X.shape[0] <= ALL_ROWS or has_noise(problem.kernel) or is_precomputed(problem.kernel)
     landmarks = None if whole else spread_landmarks(X, min(LANDMARKS, X.shape[0]), np.random.default_rng(0))
-    return replace(problem, machine=machine, representation=Dense(X) if whole else Nystrom(X, landmarks))
+    return replace(
+        problem, machine=machine, representation=DenseBuilder(X) if whole else NystromBuilder(X, landmarks)
+    )
 
 
 def window(outcome):
@@ -155,8 +157,8 @@ def _grid(problem, x, y):
     """Walk up and down the columns, so that each fit starts at its neighbour's."""
     value = np.full((len(y), len(x)), np.inf)
     for j in range(len(x)):
-        carry = None
+        warm_start = None
         for i in range(len(y)):
-            evaluation = problem(np.array([x[j], y[i]]), carry)
-            value[i, j], carry = evaluation.value, evaluation.carry
+            evaluation = problem(np.array([x[j], y[i]]), warm_start)
+            value[i, j], warm_start = evaluation.value, evaluation.warm_start
     return value

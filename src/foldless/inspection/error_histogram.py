@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from foldless.core.optional_imports import need
+from foldless.core.optional_imports import import_extra
 
 
 @dataclass(eq=False)
@@ -59,7 +59,7 @@ class HistogramDisplay:
         -------
         self : HistogramDisplay
         """
-        pyplot = need("matplotlib.pyplot", "report")
+        pyplot = import_extra("matplotlib.pyplot", "report")
         size = (4.5, 0.6 + 0.75 * len(self.errors))
         self.figure_, axes = pyplot.subplots(
             len(self.errors), sharex=True, squeeze=False, figsize=size, layout="constrained"

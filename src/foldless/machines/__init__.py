@@ -14,7 +14,7 @@ from foldless.machines.svm import (
     SVMSolution,
     path,
 )
-from foldless.machines.untrained import Untrained, UntrainedSolution
+from foldless.machines.untrained import NoMachine, NoMachineSolution
 
 __all__ = [
     "Forward",
@@ -36,8 +36,8 @@ __all__ = [
     "SquaredHingeSVM",
     "SupportSolutions",
     "SVMSolution",
-    "Untrained",
-    "UntrainedSolution",
+    "NoMachine",
+    "NoMachineSolution",
     "path",
     "penalty_roots",
 ]

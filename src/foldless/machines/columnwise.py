@@ -7,7 +7,7 @@ import numpy as np
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class ColumnwiseSolutions:
     """One solution per column of the targets.
 
     Parameters

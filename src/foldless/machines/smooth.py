@@ -25,7 +25,7 @@ import numpy as np
 
 from foldless.core.contracts import Gram, Vector
 from foldless.core.errors import Undefined
-from foldless.machines.columnwise import Columns
+from foldless.machines.columnwise import ColumnwiseSolutions
 
 DECREMENT = 1e-20  # the Newton decrement at which a fit is final, per unit of weight
 ROUGH = 1e-10  # the same while searching: outputs to about five digits
@@ -283,7 +283,7 @@ class SmoothSolution:
 
 
 @dataclass(frozen=True, eq=False)
-class SmoothSolutions(Columns):
+class SmoothSolutions(ColumnwiseSolutions):
     """One :class:`SmoothSolution` per column of the targets; warm starts are their outputs."""
 
     @property

@@ -29,7 +29,7 @@ from foldless.core.contracts import Gram, Vector
 from foldless.core.errors import JitterWarning, NotPositiveDefinite, Undefined
 from foldless.machines.box_qp.active_set import active_sets, solve_box
 from foldless.machines.box_qp.problem import FREE, LOWER, UPPER, BoxQP
-from foldless.machines.columnwise import Columns
+from foldless.machines.columnwise import ColumnwiseSolutions
 from foldless.machines.losses import Hinge, SquaredHinge
 
 JITTER = 1e-10
@@ -110,7 +110,9 @@ class HingeSVM(_SVM):
     """
 
     loss: ClassVar[Any] = Hinge()
-    judged_by: ClassVar[str] = "span"  # where leave-one-out is asked for often: its refits are dear
+    default_loo_criterion: ClassVar[str] = (
+        "span"  # where leave-one-out is asked for often: its refits are dear
+    )
 
     def _fit(self, gram, y, C, start):
         clean = BoxQP(gram, y, C, np.zeros(gram.n), self.bias)
@@ -149,7 +151,7 @@ class SquaredHingeSVM(_SVM):
     """
 
     loss: ClassVar[Any] = SquaredHinge()
-    judged_by: ClassVar[str] = "smoothed-span"
+    default_loo_criterion: ClassVar[str] = "smoothed-span"
 
     def _fit(self, gram, y, C, start):
         on = C > 0
@@ -322,7 +324,7 @@ class SquaredHingeSolution(SupportSolution):
 
 
 @dataclass(frozen=True, eq=False)
-class SupportSolutions(Columns):
+class SupportSolutions(ColumnwiseSolutions):
     """One solution per column of the targets; warm starts are their active sets."""
 
     @property

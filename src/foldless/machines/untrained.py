@@ -9,7 +9,7 @@ from foldless.core.contracts import Gram, Matrix
 
 
 @dataclass(frozen=True)
-class Untrained:
+class NoMachine:
     """No machine; nothing to tune but the kernel."""
 
     sign: ClassVar[float] = 1.0
@@ -25,15 +25,15 @@ class Untrained:
 
     def solve(self, gram, Y, start=None):
         """Hand ``gram`` and ``Y`` (n, k) through."""
-        return UntrainedSolution(gram, self, Y)
+        return NoMachineSolution(gram, self, Y)
 
 
 @dataclass(frozen=True, eq=False)
-class UntrainedSolution:
+class NoMachineSolution:
     """Gram and targets, as they came."""
 
     gram: Gram
-    machine: Untrained
+    machine: NoMachine
     Y: Matrix
 
     @property

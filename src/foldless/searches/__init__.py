@@ -10,7 +10,7 @@ from foldless.searches.lbfgs import LBFGS
 from foldless.searches.multi_start import MultiStart
 from foldless.searches.nelder_mead import NelderMead
 from foldless.searches.random_walk import RandomWalk
-from foldless.searches.run import Walk
+from foldless.searches.run import SearchRun
 
 BY_NAME = {
     search.name: search for search in (LBFGS, NelderMead, Grid, HierarchicalGrid, RandomWalk, HMCAscent)
@@ -28,5 +28,5 @@ __all__ = [
     "RandomWalk",
     "HMCAscent",
     "Search",
-    "Walk",
+    "SearchRun",
 ]

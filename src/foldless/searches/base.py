@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.core.contracts import Box, Objective, Outcome, Stop, Vector, Watch
-from foldless.searches.run import Halt, Walk
+from foldless.core.contracts import Box, ObjectiveFunction, Outcome, Stop, Vector, Watch
+from foldless.searches.run import SearchHalted, SearchRun
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Search:
     checkpoint: str | Path | None = field(default=None, kw_only=True, repr=False)
     name: ClassVar[str] = ""
 
-    def run(self, walk: Walk, box: Box, starts: Sequence[Vector]) -> Stop:
+    def run(self, walk: SearchRun, box: Box, starts: Sequence[Vector]) -> Stop:
         """Walk, and say why it ended; there is a start and something to tune."""
         raise NotImplementedError
 
@@ -40,7 +40,7 @@ class Search:
 
     def __call__(
         self,
-        evaluate: Objective,
+        evaluate: ObjectiveFunction,
         box: Box,
         starts: Sequence[Vector],
         *,
@@ -48,23 +48,23 @@ class Search:
         time_budget: float | None = None,
         watch: Watch | None = None,
         checkpoint: str | Path | None = None,
-        chapter: str | int = 0,
+        section: str | int = 0,
         n_jobs: int | None = None,
     ) -> Outcome:
         """Search ``box`` from ``starts`` (none: its centre); an interrupt or a spent budget returns the best so far."""
-        walk = Walk(
+        walk = SearchRun(
             evaluate,
             box,
             max_evaluations=max_evaluations,
             time_budget=time_budget,
             watch=watch,
             checkpoint=self.checkpoint if checkpoint is None else checkpoint,
-            chapter=chapter,
+            section=section,
             n_jobs=n_jobs,
         )
         try:
             stop = self._begin(walk, box, starts)
-        except Halt as halt:
+        except SearchHalted as halt:
             stop = halt.stop
         except KeyboardInterrupt:
             stop = Stop.INTERRUPTED
@@ -74,7 +74,7 @@ class Search:
 
     def _begin(self, walk, box, starts):
         if box.size == 0:
-            walk.glance(np.zeros(0), "nothing to tune")
+            walk.evaluate_value(np.zeros(0), "nothing to tune")
             return Stop.NOTHING
         starts = [box.clip(np.asarray(start, dtype=float)) for start in starts]
         return self.run(walk, box, starts or [(box.low + box.high) / 2])

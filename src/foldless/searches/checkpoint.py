@@ -1,6 +1,6 @@
 r"""The file a search writes its steps to, so that a killed run continues where it was.
 
-One line of JSON per step, appended as it is taken. Searches that share a file have a chapter each; a chapter opens with
+One line of JSON per step, appended as it is taken. Searches that share a file have a section each; a section opens with
 a line that holds its box. The file is read once, when a search begins: its steps are then recalled instead of
 evaluated, and must be the ones the search asks for.
 """
@@ -17,25 +17,25 @@ LOCK = Lock()  # searches that run side by side may share a file
 
 
 class Checkpoint:
-    """One chapter of a checkpoint file.
+    """One section of a checkpoint file.
 
     Parameters
     ----------
     file : path
         Made if it does not exist.
     box : Box
-    chapter : str or int
+    section : str or int
     """
 
-    def __init__(self, file, box, chapter=0):
-        self.file, self.box, self.chapter = Path(file), box, str(chapter)
+    def __init__(self, file, box, section=0):
+        self.file, self.box, self.section = Path(file), box, str(section)
         with LOCK:
             self._past = self._open()
         self._recalled = 0
 
     def part(self, number):
-        """Return a chapter within this one, for a search that is part of this search."""
-        return Checkpoint(self.file, self.box, f"{self.chapter}.{number}")
+        """Return a section within this one, for a search that is part of this search."""
+        return Checkpoint(self.file, self.box, f"{self.section}.{number}")
 
     def recall(self, theta):
         """Return the next step of the file, which must be at ``theta``; ``None`` when all were recalled."""
@@ -57,12 +57,12 @@ class Checkpoint:
 
     def _append(self, row):
         with self.file.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"chapter": self.chapter, **row}) + "\n")
+            file.write(json.dumps({"section": self.section, **row}) + "\n")
 
     def _open(self):
-        """Return the steps the file holds of this chapter; begin it if there are none."""
+        """Return the steps the file holds of this section; begin it if there are none."""
         header = {"low": list(self.box.low), "high": list(self.box.high)}
-        rows = [row for row in _rows(self.file) if row.pop("chapter") == self.chapter]
+        rows = [row for row in _rows(self.file) if row.pop("section") == self.section]
         if not rows:
             self._append(header)
             return []
@@ -112,10 +112,10 @@ def _rows(file):
 
 
 def _ours(row):
-    return isinstance(row, dict) and "chapter" in row and ("low" in row or "theta" in row)
+    return isinstance(row, dict) and "section" in row and ("low" in row or "theta" in row)
 
 
 def _ours_cut_short(line):
     """Tell whether a file of one unfinished line may be our opening line."""
-    opening = '{"chapter": "'
+    opening = '{"section": "'
     return line.startswith(opening) or opening.startswith(line)

@@ -94,7 +94,7 @@ class EllipticalSlice(Search):
         return Stop.SAMPLED if Stop.SAMPLED in walk.spread(tasks) else Stop.STALLED
 
     def _chain(self, walk, target, start, number, draws):
-        rng, here = np.random.default_rng([self.seed, number]), walk.glance(start, "slice")
+        rng, here = np.random.default_rng([self.seed, number]), walk.evaluate_value(start, "slice")
         if not np.isfinite(here.value):
             return Stop.STALLED
         for step in range(1, self.burn_in + self.thin * draws + 1):
@@ -113,7 +113,7 @@ def _slice(walk, target, here, rng):
     while high - low > 1e-12:
         theta = target.centre + (here.theta - target.centre) * np.cos(angle) + z * np.sin(angle)
         if np.all((theta >= walk.box.low) & (theta <= walk.box.high)):
-            there = walk.glance(theta, "slice")
+            there = walk.evaluate_value(theta, "slice")
             if target.over_reference(there) > level:
                 return there
         low, high = (angle, high) if angle < 0 else (low, angle)

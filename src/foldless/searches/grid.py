@@ -36,12 +36,12 @@ class Grid(Search):
         """Glance at every point."""
         axes = self.axes or self._even(box)
         rows = [[np.array([*head, last]) for last in axes[-1]] for head in product(*axes[:-1])]
-        steps = walk.glances(rows, "grid")
+        steps = walk.evaluate_rows(rows, "grid")
         values = np.array([[step.value for step in row] for row in steps]).reshape(
             [len(axis) for axis in axes]
         )
         for index in lattice_optima(values):
-            walk.settle([axis[i] for axis, i in zip(axes, index, strict=True)])
+            walk.keep_optimum([axis[i] for axis, i in zip(axes, index, strict=True)])
         return Stop.EXHAUSTED
 
     def _even(self, box):

@@ -47,7 +47,7 @@ class HierarchicalGrid(Search):
             known = {tuple(2 * i for i in index): value for index, value in known.items()}
             around = [range(max(0, 2 * i - REACH), min(n, 2 * i + REACH) + 1) for i, n in zip(best, cells)]
             best = self._level(walk, box, cells, product(*around), known)
-        walk.settle(box.low + np.array(best) / cells * (box.high - box.low))
+        walk.keep_optimum(box.low + np.array(best) / cells * (box.high - box.low))
         return Stop.CONVERGED
 
     @staticmethod
@@ -56,6 +56,6 @@ class HierarchicalGrid(Search):
         new = [index for index in indices if index not in known]
         rows = [list(row) for _, row in groupby(new, key=lambda index: index[:-1])]
         points = [[box.low + np.array(i) / cells * (box.high - box.low) for i in row] for row in rows]
-        for row, steps in zip(rows, walk.glances(points, "grid") if rows else [], strict=True):
+        for row, steps in zip(rows, walk.evaluate_rows(points, "grid") if rows else [], strict=True):
             known.update((index, step.value) for index, step in zip(row, steps, strict=True))
         return min(known, key=known.get)

@@ -78,7 +78,7 @@ class HMCAscent(Search):
             else:
                 slow = np.abs(there.gradient) >= 0.9 * np.abs(here.gradient)
                 rates, here = np.where(slow, 1.2 * rates, rates), there
-        walk.settle(walk.best.theta)
+        walk.keep_optimum(walk.best.theta)
         return stop
 
     def _move(self, box, here, rates):

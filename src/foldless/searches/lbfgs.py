@@ -73,7 +73,7 @@ class LBFGS(Search):
         end = minimize(
             cost, begin, jac=True, method="L-BFGS-B", bounds=bounds, options=options, callback=settled
         )
-        walk.settle(end.x * self.stride)
+        walk.keep_optimum(end.x * self.stride)
         return Stop.CONVERGED if end.success or settled.reached else Stop.STALLED
 
 

@@ -39,7 +39,7 @@ class NelderMead(Search):
         return Stop.CONVERGED if set(walk.spread(tasks)) == {Stop.CONVERGED} else Stop.STALLED
 
     def _descend(self, walk, start):
-        return descend_by_simplex(walk, walk.glance(start, "simplex"), self.tolerance)
+        return descend_by_simplex(walk, walk.evaluate_value(start, "simplex"), self.tolerance)
 
 
 WIDTH = 1.0  # of the first simplex, at most; a factor e in each parameter
@@ -51,7 +51,7 @@ def descend_by_simplex(walk, first, tolerance):
 
     Parameters
     ----------
-    walk : Walk
+    walk : SearchRun
     first : Step
         Where to begin; its value is not evaluated again.
     tolerance : float
@@ -61,7 +61,9 @@ def descend_by_simplex(walk, first, tolerance):
         return Stop.STALLED
 
     def cost(theta):
-        return first.value if np.array_equal(theta, first.theta) else walk.glance(theta, "simplex").value
+        return (
+            first.value if np.array_equal(theta, first.theta) else walk.evaluate_value(theta, "simplex").value
+        )
 
     options = {
         "xatol": CLOSE,
@@ -71,7 +73,7 @@ def descend_by_simplex(walk, first, tolerance):
     }
     bounds = list(zip(walk.box.low, walk.box.high, strict=True))
     end = minimize(cost, first.theta, method="Nelder-Mead", bounds=bounds, options=options)
-    walk.settle(end.x)
+    walk.keep_optimum(end.x)
     return Stop.CONVERGED if end.success else Stop.STALLED
 
 

@@ -64,7 +64,7 @@ class RandomWalk(Search):
         return Stop.CONVERGED if set(walk.spread(tasks)) == {Stop.CONVERGED} else Stop.STALLED
 
     def _wander(self, walk, start, number):
-        rng, here = np.random.default_rng([self.seed, number]), walk.glance(start, "walk")
+        rng, here = np.random.default_rng([self.seed, number]), walk.evaluate_value(start, "walk")
         width = walk.box.high - walk.box.low
         strides, free, values = np.minimum(self.stride, width), np.flatnonzero(width > 0), [here.value]
         while np.max(strides[free], initial=0) >= self.shortest:
@@ -74,13 +74,13 @@ class RandomWalk(Search):
             values.append(here.value)
             if len(values) > self.patience and not self._gained(values):
                 break
-        walk.settle(here.theta)
+        walk.keep_optimum(here.theta)
         return Stop.CONVERGED if np.isfinite(here.value) else Stop.STALLED
 
     def _try(self, walk, here, i, move):
         theta = here.theta.copy()
         theta[i] += move
-        there = walk.glance(theta, "walk")
+        there = walk.evaluate_value(theta, "walk")
         return (there, True) if there.value < here.value else (here, False)
 
     def _gained(self, values):

@@ -17,21 +17,21 @@ from foldless.searches.checkpoint import Checkpoint
 NEAR = 0.02  # optima closer than this, in widths of the box, are one
 
 
-class Halt(Exception):
-    """Raised by :meth:`Walk.look` when a budget is spent; carries why."""
+class SearchHalted(Exception):
+    """Raised by :meth:`SearchRun.look` when a budget is spent; carries why."""
 
     def __init__(self, stop: Stop):
         super().__init__(stop.value)
         self.stop = stop
 
 
-class Walk:
+class SearchRun:
     """The trace of one search.
 
     Parameters
     ----------
     evaluate : callable
-        ``evaluate(theta, carry) -> Evaluation``.
+        ``evaluate(theta, warm_start) -> Evaluation``.
     box : Box
     max_evaluations, time_budget : optional
         Numbers of looks and of seconds; at least one look is always taken.
@@ -40,7 +40,7 @@ class Walk:
     checkpoint : path, optional
         Steps are appended to this file as they are taken. If it holds steps already they are recalled, not
         evaluated, so a killed run continues where it was.
-    chapter : str or int, default=0
+    section : str or int, default=0
         Which search of several that share the file.
     n_jobs : int, optional
         How many parts of the search run side by side; see :func:`foldless.core.parallel.side_by_side`.
@@ -55,7 +55,7 @@ class Walk:
         time_budget=None,
         watch=None,
         checkpoint=None,
-        chapter=0,
+        section=0,
         n_jobs=None,
     ):
         self.evaluate, self.box, self.watch = evaluate, box, watch
@@ -64,17 +64,17 @@ class Walk:
         self.optima: list[Step] = []
         self.draws: list[Step] = []  # of a search that samples
         self._deadline = np.inf if time_budget is None else time.perf_counter() + time_budget
-        self._checkpoint = None if checkpoint is None else Checkpoint(checkpoint, box, chapter)
+        self._checkpoint = None if checkpoint is None else Checkpoint(checkpoint, box, section)
         self._carry = None
         self._must_look = True  # whatever the budget: a search without a step has nothing to return
         self._abandoned, self._watching = Event(), Lock()
-        self._parted = 0  # parts so far: each has a chapter of its own
+        self._parted = 0  # parts so far: each has a section of its own
 
     def look(self, theta, why) -> Step:
         """Evaluate value and gradient at ``theta`` (clipped to the box) and remember them."""
         return self._look(theta, why, self._gradient)
 
-    def glance(self, theta, why) -> Step:
+    def evaluate_value(self, theta, why) -> Step:
         """Evaluate the value alone, which is cheaper."""
         return self._look(theta, why, lambda evaluation: None)
 
@@ -94,13 +94,13 @@ class Walk:
 
     def _check_budget(self):
         if self._abandoned.is_set():
-            raise Halt(Stop.INTERRUPTED)
+            raise SearchHalted(Stop.INTERRUPTED)
         if self._must_look and not self.trace:
             return
         if self.max_evaluations is not None and len(self.trace) >= self.max_evaluations:
-            raise Halt(Stop.BUDGET)
+            raise SearchHalted(Stop.BUDGET)
         if time.perf_counter() >= self._deadline:
-            raise Halt(Stop.TIME)
+            raise SearchHalted(Stop.TIME)
 
     def _recall(self, theta):
         return None if self._checkpoint is None else self._checkpoint.recall(theta)
@@ -110,8 +110,8 @@ class Walk:
         evaluation = self.evaluate(theta, self._carry)
         slope = gradient(evaluation)
         error = None if slope is None else evaluation.error
-        if evaluation.carry is not None:
-            self._carry = evaluation.carry
+        if evaluation.warm_start is not None:
+            self._carry = evaluation.warm_start
         seconds = time.perf_counter() - begun
         value = np.inf if np.isnan(evaluation.value) else float(evaluation.value)
         step = Step(theta, value, seconds, why, slope, evaluation.note, error)
@@ -128,7 +128,7 @@ class Walk:
         Parameters
         ----------
         tasks : list of callables
-            Each takes a :class:`Walk` and returns a :class:`Stop`.
+            Each takes a :class:`SearchRun` and returns a :class:`Stop`.
         """
         if len(tasks) == 1:
             return [tasks[0](self)]
@@ -146,22 +146,22 @@ class Walk:
             self._gather(parts)
         for stop in (Stop.INTERRUPTED, Stop.TIME, Stop.BUDGET):
             if stop in stops:
-                raise Halt(stop)
+                raise SearchHalted(stop)
         return stops
 
-    def glances(self, rows, why) -> list[list[Step]]:
+    def evaluate_rows(self, rows, why) -> list[list[Step]]:
         """Glance at rows of points: rows side by side, the points of a row in turn, each warm-started by the last."""
         found = [[] for _ in rows]
 
         def follow(walk, row, steps):
-            steps += (walk.glance(theta, why) for theta in row)
+            steps += (walk.evaluate_value(theta, why) for theta in row)
             return Stop.EXHAUSTED
 
         self.spread([partial(follow, row=row, steps=steps) for row, steps in zip(rows, found, strict=True)])
         return found
 
     def _part(self, i, n):
-        part = Walk(self.evaluate, self.box, max_evaluations=self._share(i, n), watch=self.watch)
+        part = SearchRun(self.evaluate, self.box, max_evaluations=self._share(i, n), watch=self.watch)
         part._deadline, part._carry = self._deadline, self._carry
         part._abandoned, part._watching = self._abandoned, self._watching
         part._must_look = self._must_look and i == 0 and not self.trace
@@ -182,7 +182,7 @@ class Walk:
             for optimum in part.optima:
                 self._keep(optimum)
 
-    def settle(self, theta):
+    def keep_optimum(self, theta):
         """Remember a local optimum; of neighbours the better one is kept."""
         theta = self.box.clip(np.asarray(theta, dtype=float))
         self._keep(min(self.trace, key=lambda step: np.max(np.abs(step.theta - theta), initial=0)))
@@ -211,7 +211,7 @@ def _finish(walk, task):
     """Run one part to its end, whatever ends it."""
     try:
         return task(walk)
-    except Halt as halt:
+    except SearchHalted as halt:
         return halt.stop
     except KeyboardInterrupt:
         walk._abandoned.set()

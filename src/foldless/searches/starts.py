@@ -30,5 +30,5 @@ def best_starts(walk, starts, n):
         raise ValueError(f"n_starts must be at least 1, got {n}.")
     if len(starts) <= n:
         return list(starts)
-    glances = [walk.glance(theta, "start") for theta in starts]
-    return [step.theta for step in sorted(glances, key=lambda step: step.value)[:n]]
+    evaluate_rows = [walk.evaluate_value(theta, "start") for theta in starts]
+    return [step.theta for step in sorted(evaluate_rows, key=lambda step: step.value)[:n]]

@@ -12,14 +12,14 @@ from joblib import hash as joblib_hash
 from foldless.core.contracts import Box, Stop
 from foldless.core.errors import CriterionWarning, SearchWarning, Undefined
 from foldless.criteria.base import Criterion
-from foldless.grams.builders import Dense, Nystrom
+from foldless.grams.builders import DenseBuilder, NystromBuilder
 from foldless.kernels.evaluate import diagonal
 from foldless.kernels.precomputed import is_precomputed
-from foldless.machines import Untrained
+from foldless.machines import NoMachine
 from foldless.searches.base import Search
 from foldless.searches.starts import sobol_starts
-from foldless.tuning.objective import Problem
-from foldless.tuning.refinement import Stages, representation_gap
+from foldless.tuning.objective import Objective
+from foldless.tuning.refinement import RefinementSchedule, representation_gap
 from foldless.tuning.result import Selection
 from foldless.tuning.shared_cache import shared_representation
 from foldless.tuning.validation_split import held_out_cost, improvements, machine_of_rows, set_aside
@@ -34,7 +34,7 @@ STRENGTHS = (0.0, 3.0)  # and log C
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class CandidateTuner:
     """What stays the same for every candidate kernel."""
 
     X: Any
@@ -58,7 +58,7 @@ class Plan:
     def stages(self):
         """The representations to search on."""
         functions = getattr(self.machine, "functions", lambda columns: 1)
-        return Stages(self.X, self.gram, self.n_components, functions(self.Y.shape[1]))
+        return RefinementSchedule(self.X, self.gram, self.n_components, functions(self.Y.shape[1]))
 
     def run(self, kernel, number=0):
         """Search and fit; on a part of the rows first where the search is to be stopped by the others."""
@@ -80,15 +80,15 @@ class Plan:
         )
         outcome = replace(rehearsal.outcome, best=best, optima=(best,))
         *_, whole = self.stages.of(kernel, np.random.default_rng(self.seed))
-        problem = Problem(kernel, self.machine, self.criterion, whole, self.Y, self.tune_machine)
+        problem = Objective(kernel, self.machine, self.criterion, whole, self.Y, self.tune_machine)
         return replace(self.finish(problem, outcome), fine=rehearsal.fine)
 
     def descend(self, kernel, number):
         """Search on each representation in turn until the approximation no longer matters, then fit."""
         rng = np.random.default_rng(self.seed)
         problem, outcome, fine, (gap, start) = self.search_stages(kernel, number, rng)
-        self.tell(outcome.stop, len(outcome.trace))
-        self.tell_edge(outcome, self.box(kernel, self.scale(kernel)))
+        self.warn_if_cut_short(outcome.stop, len(outcome.trace))
+        self.warn_if_at_bound(outcome, self.box(kernel, self.scale(kernel)))
         if self.ends_finer(gap):
             problem = replace(problem, representation=self.stages.last(rng))
         chosen = self.finish(problem.with_machine(self.machine), outcome, start)
@@ -97,23 +97,23 @@ class Plan:
     def search_stages(self, kernel, number, rng):
         """Return the last problem searched, the outcome, its steps there, and the gap and the warm start at the best."""
         deadline = self.deadline()
-        scale, chapter = self.scale(kernel), self.chapter(kernel, number)
+        scale, section = self.scale(kernel), self.section(kernel, number)
         outcome, fine, starts, last = None, (), self.starts(kernel, scale), (np.inf, None)
         for stage, representation in enumerate(self.stages.of(kernel, rng)):
-            if last[0] <= ENOUGH and isinstance(representation, Dense):
+            if last[0] <= ENOUGH and isinstance(representation, DenseBuilder):
                 break
             representation = shared_representation(representation)
-            problem = Problem(kernel, self.rough, self.criterion, representation, self.Y, self.tune_machine)
-            after = self.walk_on(problem, scale, starts, outcome, deadline, f"{chapter}.{stage}")
+            problem = Objective(kernel, self.rough, self.criterion, representation, self.Y, self.tune_machine)
+            after = self.walk_on(problem, scale, starts, outcome, deadline, f"{section}.{stage}")
             fine = after.trace or fine
             outcome = self.join(outcome, after)
-            last = self.look_back(problem, outcome.best.theta)
+            last = self.approximation_gap_at(problem, outcome.best.theta)
             if last[0] <= NEGLIGIBLE or outcome.stop in CUT_SHORT:
                 break
             starts = [step.theta for step in outcome.optima]
         return problem, outcome, fine, last
 
-    def look_back(self, problem, theta):
+    def approximation_gap_at(self, problem, theta):
         """Return what the representation hides at ``theta``, and a warm start; the fit itself is let go."""
         kernel, _, solution = problem.solve(theta)
         return representation_gap(kernel, self.X, solution), solution.start
@@ -142,7 +142,7 @@ class Plan:
             problem=problem,
         )
 
-    def chapter(self, kernel, number):
+    def section(self, kernel, number):
         """Name of this search in a checkpoint file: what it depends on, in short."""
         if self.checkpoint is None:
             return str(number)
@@ -154,7 +154,7 @@ class Plan:
     @property
     def rough(self):
         """The machine at the accuracy a search needs: none at all for a criterion that does not look at it."""
-        return Untrained() if self.criterion.blind else getattr(self.machine, "rough", self.machine)
+        return NoMachine() if self.criterion.ignores_machine else getattr(self.machine, "rough", self.machine)
 
     def scale(self, kernel):
         """Mean diagonal of the kernel matrix: the regularisation is searched in its units."""
@@ -165,28 +165,30 @@ class Plan:
         """Bounds: the kernel's own, and those given for the regularisation, or a wide range."""
         bounds = kernel.bounds.reshape(-1, 2)
         if self.tune_machine:
-            usual = np.sort(self.of_strength(scale, np.log(REGULARISATION)))
+            usual = np.sort(self.theta_of_log_C(scale, np.log(REGULARISATION)))
             bounds = np.vstack(
                 [bounds, usual if self.regularisation is None else np.log(self.regularisation)]
             )
         return Box(bounds[:, 0], bounds[:, 1])
 
-    def of_strength(self, scale, strength):
+    def theta_of_log_C(self, scale, strength):
         """The machine's theta for a given strength of fit (log C, or minus log alpha, in units of ``scale``)."""
         return self.machine.sign * (np.asarray(strength) - np.log(scale))
 
     def starts(self, kernel, scale):
         """A coarse look at widths and regularisation around the kernel as given; more if more descents are asked."""
-        starts = self.coarse(kernel, scale)
+        starts = self.coarse_grid(kernel, scale)
         wanted = getattr(self.search, "n_starts", 1) - len(starts)
         box = self.box(kernel, scale)
         return starts + sobol_starts(box, wanted) if box.size else starts
 
-    def coarse(self, kernel, scale):
+    def coarse_grid(self, kernel, scale):
         """Widths and regularisation around the kernel as given."""
         wide = _length_scales(kernel)
         widths = [kernel.theta + width * wide for width in (WIDTHS if len(kernel.theta) else (0.0,))]
-        strengths = self.of_strength(scale, STRENGTHS).reshape(-1, 1) if self.tune_machine else [np.zeros(0)]
+        strengths = (
+            self.theta_of_log_C(scale, STRENGTHS).reshape(-1, 1) if self.tune_machine else [np.zeros(0)]
+        )
         return [np.r_[width, strength] for width in widths for strength in strengths]
 
     def walk_on(self, problem, scale, starts, before, *rest):
@@ -198,12 +200,12 @@ class Plan:
                 raise
             return replace(before, trace=(), stop=Stop.INTERRUPTED)
 
-    def walk(self, problem, scale, starts, before, deadline, chapter):
+    def walk(self, problem, scale, starts, before, deadline, section):
         """Run the search with what is left of the budget."""
         used = 0 if before is None else len(before.trace)
         if self.max_evaluations is not None and used >= self.max_evaluations:
             return replace(before, trace=(), stop=Stop.BUDGET)
-        outcome = self.gait(problem, before)(
+        outcome = self.search_for_stage(problem, before)(
             problem,
             self.box(problem.kernel, scale),
             starts,
@@ -211,7 +213,7 @@ class Plan:
             time_budget=None if deadline is None else deadline - time.perf_counter(),
             watch=self.watch,
             checkpoint=self.checkpoint,
-            chapter=chapter,
+            section=section,
             n_jobs=self.n_jobs,
         )
         if not np.isfinite(outcome.best.value):
@@ -219,30 +221,30 @@ class Plan:
             raise Undefined(f"{self.criterion.name} is defined nowhere it was looked for: {note}")
         return outcome
 
-    def gait(self, problem, before):
+    def search_for_stage(self, problem, before):
         """The search as it is, rough on the first landmarks, polishing after them."""
         if before is not None:
             return self.search.polish
-        return self.search.rough if isinstance(problem.representation, Nystrom) else self.search
+        return self.search.rough if isinstance(problem.representation, NystromBuilder) else self.search
 
     def join(self, before, after):
         """Return the outcome of both; the best and the optima are those of the finer representation."""
         return after if before is None else replace(after, trace=before.trace + after.trace)
 
-    def tell(self, stop, count=0):
+    def warn_if_cut_short(self, stop, count=0):
         """Warn about a search that was cut short."""
         if stop in CUT_SHORT:
             after = f" after {count} evaluations" if count else ""
             warnings.warn(SearchWarning(f"{self.search.name} ended{after}. {stop.value}"), stacklevel=2)
 
-    def tell_edge(self, outcome, box):
+    def warn_if_at_bound(self, outcome, box):
         """Warn where a criterion that must not be minimised over everything ends at a bound of the regularisation."""
-        if self.criterion.tunes_kernel or not (self.criterion.runs_away and self.tune_machine):
+        if self.criterion.tunes_kernel or not (self.criterion.may_diverge_in_C and self.tune_machine):
             return
         last, low, high = outcome.best.theta[-1], box.low[-1], box.high[-1]
         if min(last - low, high - last) < 1e-3 * (high - low):
             message = f"{self.criterion.name} is lowest at the edge of the range of the regularisation: "
-            warnings.warn(CriterionWarning(message + f"{self.criterion.why_not}."), stacklevel=2)
+            warnings.warn(CriterionWarning(message + f"{self.criterion.reason_against}."), stacklevel=2)
 
 
 def _length_scales(kernel):

@@ -20,7 +20,7 @@ from foldless.criteria import CenteredAlignment, Spectral
 from foldless.grams import DenseGram
 from foldless.kernels.evaluate import gram
 from foldless.kernels.pairs import Pairs
-from foldless.machines import Untrained
+from foldless.machines import NoMachine
 from foldless.tuning.lookup import as_criterion, as_kernel
 
 FAINT = 1e-6  # weights below this share of the largest are zero
@@ -70,7 +70,7 @@ def combine_kernels(X, y, kernels, criterion="centered-alignment", *, machine=No
     kernels = [as_kernel(kernel, X) for kernel in kernels]
     if not kernels:
         raise ValueError("kernels must name at least one kernel, got an empty list.")
-    if not criterion.blind and machine is None:
+    if not criterion.ignores_machine and machine is None:
         raise ValueError(
             f"{criterion.name} reads a fitted machine: pass one, for instance machine=machines.LSSVM()."
         )
@@ -81,10 +81,10 @@ def combine_kernels(X, y, kernels, criterion="centered-alignment", *, machine=No
         m = alignment_weights(stack, Y)
     else:
         _warn_of_collapse(criterion)
-        looker = Untrained() if criterion.blind else machine
+        looker = NoMachine() if criterion.ignores_machine else machine
         m = _descend(criterion, looker, [K / s for K, s in zip(stack, scale)], Y, max_evaluations) / scale
     m[m * scale < FAINT * np.max(m * scale)] = 0
-    return _sum(m / (m @ scale) if criterion.blind else m, kernels)
+    return _sum(m / (m @ scale) if criterion.ignores_machine else m, kernels)
 
 
 def alignment_weights(stack, Y):

@@ -12,14 +12,14 @@ from foldless.tuning.shared_cache import shared
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class Objective:
     """Everything but ``theta``: calling it evaluates the criterion.
 
     Parameters
     ----------
     kernel, machine, criterion
         ``theta`` is the kernel's, followed by the machine's if ``tune_machine``.
-    representation : Dense or Nystrom
+    representation : DenseBuilder or NystromBuilder
         Where the Gram comes from.
     Y : array of shape (n, k)
     tune_machine : bool
@@ -81,10 +81,10 @@ class Problem:
     def _latest(self):
         return {}
 
-    def __call__(self, theta, carry=None):
+    def __call__(self, theta, warm_start=None):
         """Evaluate; a point where fit or criterion does not exist is ``inf``, with the reason."""
         try:
-            kernel, machine, solution = self.solve(theta, carry)
+            kernel, machine, solution = self.solve(theta, warm_start)
             reading = self.criterion(solution)
         except (Undefined, NotPositiveDefinite, np.linalg.LinAlgError) as error:
             return Evaluation(np.inf, note=str(error))
@@ -93,9 +93,11 @@ class Problem:
         penalty, pull = self.criterion.penalty(kernel, machine if self.tune_machine else None)
         derive = partial(self._gradient, kernel, solution, reading, pull)
         batches = getattr(reading, "batches", ())
-        doubt = partial(self._error, kernel, solution, batches) if batches else None
+        gradient_error = partial(self._error, kernel, solution, batches) if batches else None
         value = reading.value + penalty
-        return Evaluation(value, derive, carry=solution.start, parts=reading.parts, doubt=doubt)
+        return Evaluation(
+            value, derive, warm_start=solution.start, parts=reading.parts, gradient_error=gradient_error
+        )
 
     def _error(self, kernel, solution, batches):
         """Standard error of the mean gradient over independent batches."""

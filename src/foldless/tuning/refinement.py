@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from foldless.core.errors import LandmarkWarning, UnknownName
-from foldless.grams.builders import Dense, Nystrom
-from foldless.grams.dask import DaskNystrom
+from foldless.grams.builders import DenseBuilder, NystromBuilder
+from foldless.grams.dask import DaskBuilder
 from foldless.grams.landmarks import spread_landmarks, uniform_landmarks
 from foldless.kernels.algebra import has_noise
 from foldless.kernels.evaluate import diagonal
@@ -35,7 +35,7 @@ WORK, LAST_WORK = 5e9, 3e10  # n m^2 of one look, and of the last fit
 
 
 @dataclass(frozen=True, eq=False)
-class Stages:
+class RefinementSchedule:
     """The representations of one data set.
 
     Parameters
@@ -71,16 +71,16 @@ class Stages:
         """Yield the representations to search on, from cheap to exact."""
         self._tell_too_many()
         if self._dense_at_once(kernel):
-            yield Dense(self.X)
+            yield DenseBuilder(self.X)
             return
         if has_noise(kernel):
             raise ValueError(f"gram={self.gram!r} cannot hold the WhiteKernel of {kernel}; use gram='dense'.")
         draw = uniform_landmarks if self.gram == "nystrom" else spread_landmarks
-        kind = DaskNystrom if self.gram == "dask" else Nystrom
+        kind = DaskBuilder if self.gram == "dask" else NystromBuilder
         for m in self.counts:
             yield kind(self.X, draw(self.X, m, rng))
         if self.free and self._fits(LARGE):
-            yield Dense(self.X)
+            yield DenseBuilder(self.X)
 
     def _tell_too_many(self):
         if self.n_components is not None and self.n_components > self.n:
@@ -116,8 +116,8 @@ class Stages:
     def last(self, rng):
         """Return the finest representation that one fit can afford."""
         if self._fits(HUGE):
-            return Dense(self.X)
-        return Nystrom(self.X, spread_landmarks(self.X, self.affordable(LAST_WORK, HUGE), rng))
+            return DenseBuilder(self.X)
+        return NystromBuilder(self.X, spread_landmarks(self.X, self.affordable(LAST_WORK, HUGE), rng))
 
 
 def representation_gap(kernel, X, solution):

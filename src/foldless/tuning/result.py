@@ -7,7 +7,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from foldless.core.contracts import Outcome, Step
 from foldless.criteria.base import Criterion
-from foldless.tuning.objective import Problem
+from foldless.tuning.objective import Objective
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +62,6 @@ class Selection:
     reading: Any
     outcome: Outcome
     gap: float
-    problem: Problem
+    problem: Objective
     fine: tuple[Step, ...] = ()
     trials: tuple[Trial, ...] = ()

@@ -14,13 +14,13 @@ from foldless import searches
 from foldless.core.contracts import Stop
 from foldless.core.errors import CriterionWarning, Undefined, UnreadableSolution
 from foldless.core.parallel import one_blas_thread, side_by_side
-from foldless.grams.builders import Dense, Nystrom
+from foldless.grams.builders import DenseBuilder, NystromBuilder
 from foldless.grams.landmarks import spread_landmarks
 from foldless.kernels.algebra import has_noise
 from foldless.kernels.precomputed import is_precomputed
-from foldless.tuning.candidate import REGULARISATION, WIDTHS, Plan
+from foldless.tuning.candidate import REGULARISATION, WIDTHS, CandidateTuner
 from foldless.tuning.lookup import as_criterion, as_kernel, as_search
-from foldless.tuning.objective import Problem
+from foldless.tuning.objective import Objective
 from foldless.tuning.result import Selection, Trial
 
 PREPARE = 800  # rows up to which a criterion prepares itself on the whole matrix
@@ -80,7 +80,7 @@ def select(
         Called with every :class:`Step`.
     checkpoint : path, optional
         File to which steps are appended, and from which a killed run continues. One file may serve several calls:
-        each has chapters under a fingerprint of its data and settings.
+        each has sections under a fingerprint of its data and settings.
 
     Returns
     -------
@@ -94,18 +94,18 @@ def select(
     criterion = as_criterion(criterion)
     criterion.check_choice(kernels)
     seed = _seed(random_state)
-    criterion = criterion.prepared(machine, looks(kernels, X, seed), Y)
-    retune = tune_machine and criterion.blind
+    criterion = criterion.with_data_estimates(machine, probe_grams(kernels, X, seed), Y)
+    retune = tune_machine and criterion.ignores_machine
     if time_budget is not None:
         time_budget *= _at_a_time(n_jobs, len(kernels)) / len(kernels)
     search = as_search(search, n_starts)
-    plan = Plan(
+    plan = CandidateTuner(
         X=X,
         Y=Y,
         machine=machine,
         criterion=criterion,
         search=search,
-        tune_machine=tune_machine and not criterion.blind,
+        tune_machine=tune_machine and not criterion.ignores_machine,
         regularisation=regularisation,
         gram=gram,
         n_components=n_components,
@@ -147,7 +147,7 @@ def _try_all(plan, kernels, n_jobs):
         interrupted.set()
         if not any(isinstance(selection, Selection) for selection in found):
             raise
-        plan.tell(Stop.INTERRUPTED)
+        plan.warn_if_cut_short(Stop.INTERRUPTED)
     return found
 
 
@@ -167,7 +167,7 @@ def _lowest(found, kernels):
 
 def advise(criterion, solution):
     """Warn if what ``criterion`` chose is one of its known traps."""
-    message = criterion.caution(solution)
+    message = criterion.warning_for(solution)
     if message:
         warnings.warn(CriterionWarning(message), stacklevel=3)
 
@@ -176,16 +176,16 @@ def regularise(machine, gram, Y, **options):
     """Choose the machine's regularisation on one Gram by leave-one-out; return the machine and the outcome.
 
     Criteria of kernel and targets alone do not change with the scale of the kernel, so they say nothing about C. A
-    machine whose leave-one-out is dear names another criterion, ``judged_by``.
-    ``options`` are fields of :class:`Plan`.
+    machine whose leave-one-out is dear names another criterion, ``default_loo_criterion``.
+    ``options`` are fields of :class:`CandidateTuner`.
     """
     by, nothing = as_criterion(getattr(machine, "judged_by", "loo")), ConstantKernel(1.0, "fixed")
     machine = getattr(machine, "along", machine)
     search = searches.LBFGS(tolerance=1e-8)  # evaluations on one Gram are cheap
-    plan = Plan(X=None, Y=Y, machine=machine, criterion=by, search=search, **options)
-    problem = Problem(nothing, machine, by, Held(gram), Y)
+    plan = CandidateTuner(X=None, Y=Y, machine=machine, criterion=by, search=search, **options)
+    problem = Objective(nothing, machine, by, FixedGram(gram), Y)
     scale = float(np.mean(gram.diag()))
-    starts = plan.of_strength(scale, np.linspace(*np.log(REGULARISATION), PATH)).reshape(-1, 1)
+    starts = plan.theta_of_log_C(scale, np.linspace(*np.log(REGULARISATION), PATH)).reshape(-1, 1)
     outcome = plan.walk(problem, scale, list(starts), None, plan.deadline(), 0)
     return problem.at(outcome.best.theta)[1], outcome
 
@@ -209,7 +209,7 @@ def retuned(selection, plan):
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class FixedGram:
     """The representation of a Gram that stays as it is."""
 
     held: Any
@@ -219,12 +219,14 @@ class Held:
         return self.held
 
 
-def looks(kernels, X, seed):
+def probe_grams(kernels, X, seed):
     """Yield Grams around the kernels as given, for what a criterion estimates once before the search."""
     few, rng = X.shape[0] <= PREPARE, np.random.default_rng(seed)
     for kernel in kernels:
         plain = few or has_noise(kernel) or is_precomputed(kernel)
-        representation = Dense(X) if plain else Nystrom(X, spread_landmarks(X, PREPARE // 2, rng))
+        representation = (
+            DenseBuilder(X) if plain else NystromBuilder(X, spread_landmarks(X, PREPARE // 2, rng))
+        )
         low, high = kernel.bounds.reshape(-1, 2).T
         for width in WIDTHS if len(kernel.theta) else (0.0,):
             theta = np.clip(kernel.theta + width, low, high)

@@ -15,20 +15,20 @@ from foldless.core.errors import NotPositiveDefinite, Undefined, UnknownName
 from foldless.core.linalg import check_symmetric
 from foldless.core.targets import as_columns
 from foldless.grams import DenseGram
-from foldless.grams.builders import Chunked, Dense, Nystrom
+from foldless.grams.builders import ChunkedBuilder, DenseBuilder, NystromBuilder
 from foldless.grams.landmarks import spread_landmarks
 from foldless.kernels.precomputed import is_precomputed
-from foldless.machines import Untrained
+from foldless.machines import NoMachine
 from foldless.searches import LBFGS
 from foldless.tuning.lookup import as_criterion, as_kernel
-from foldless.tuning.objective import Problem
+from foldless.tuning.objective import Objective
 from foldless.tuning.select import advise, regularise
 
 STORED = 8000  # rows up to which gram="auto" stores the matrix
 GRAMS = ("auto", "dense", "chunked", "lowrank")
 LANDMARKS = 500
 SQRT2 = np.sqrt(2.0)
-CHAIN = 4  # products in a row before the next exponential
+MAX_SQUARINGS = 4  # products in a row before the next exponential
 
 
 @dataclass(frozen=True)
@@ -165,25 +165,25 @@ def select_kernel(
     X = check_array(X, accept_sparse="csr", dtype=float)
     check_consistent_length(X, y)
     kernels, Y, criterion = expand(candidates, X), as_columns(y), as_criterion(criterion)
-    if not criterion.blind and machine is None:
+    if not criterion.ignores_machine and machine is None:
         raise ValueError(
             f"{criterion.name} reads a fitted machine: pass one, for instance machine=machines.LSSVM()."
         )
-    looker = Untrained() if criterion.blind else machine
+    looker = NoMachine() if criterion.ignores_machine else machine
     way = _representation(X, gram, chunk, n_components, np.random.default_rng(random_state))
     rows = _look_at_all(
-        kernels, lambda kernel, way: Problem(kernel, looker, criterion, way, Y, False), way, watch
+        kernels, lambda kernel, way: Objective(kernel, looker, criterion, way, Y, False), way, watch
     )
     if not np.isfinite(min(row.value for row in rows)):
         raise Undefined(f"{criterion.name} is defined for none of the candidates: {rows[0].note}")
     best = min(rows, key=lambda row: row.value)
     if refine and len(best.kernel.theta):
-        rows.append(_refine(Problem(best.kernel, looker, criterion, way, Y, False), best, max_evaluations))
+        rows.append(_refine(Objective(best.kernel, looker, criterion, way, Y, False), best, max_evaluations))
         best = min(rows, key=lambda row: row.value)
-    problem = Problem(best.kernel, looker, criterion, way, Y, False)
+    problem = Objective(best.kernel, looker, criterion, way, Y, False)
     solution = problem.solve(best.kernel.theta)[2]
     advise(criterion, solution)
-    if criterion.blind and machine is not None:
+    if criterion.ignores_machine and machine is not None:
         machine, _ = regularise(machine, solution.gram, Y)
     return KernelChoice(best.kernel, best.value, KernelTable(tuple(_ranked(rows))), machine)
 
@@ -220,15 +220,15 @@ def _representation(X, gram, chunk, n_components, rng):
     if gram not in GRAMS:
         raise UnknownName("gram", gram, GRAMS)
     if gram == "chunked" or (gram == "auto" and n > STORED):
-        return Chunked(X, chunk)
+        return ChunkedBuilder(X, chunk)
     if gram == "lowrank":
-        return Nystrom(X, spread_landmarks(X, min(n, n_components or LANDMARKS), rng))
-    return Dense(X)
+        return NystromBuilder(X, spread_landmarks(X, min(n, n_components or LANDMARKS), rng))
+    return DenseBuilder(X)
 
 
 def _look_at_all(kernels, problem, way, watch):
     """Return a row per kernel in the order given; Gaussians are looked at from wide to narrow, see Ladder."""
-    ladder = Ladder(way) if isinstance(way, Dense) else way
+    ladder = SquaringDenseBuilder(way) if isinstance(way, DenseBuilder) else way
     rows = [None] * len(kernels)
     for i in sorted(range(len(kernels)), key=lambda i: -(_width(kernels[i]) or 0.0)):
         rows[i] = _look(problem(kernels[i], ladder), watch)
@@ -241,10 +241,10 @@ def _width(kernel):
     return float(kernel.length_scale) if plain else None
 
 
-class Ladder:
+class SquaringDenseBuilder:
     r"""The whole matrix, with a product for an exponential: :math:`K(\ell / \sqrt2) = K(\ell) \circ K(\ell)` for Gaussians.
 
-    Down a grid of widths most matrices are squares of the one before. Every ``CHAIN`` products the exponential is
+    Down a grid of widths most matrices are squares of the one before. Every ``MAX_SQUARINGS`` products the exponential is
     taken again, so that rounding never adds up to more than a few units in the last place. Products overwrite each
     other: a Gram is good until the next one is asked for.
     """
@@ -256,7 +256,7 @@ class Ladder:
         """Return the Gram of ``kernel``."""
         width = _width(kernel)
         if (
-            self.chain < CHAIN
+            self.chain < MAX_SQUARINGS
             and width
             and self.width
             and np.isclose(self.width, SQRT2 * width, rtol=1e-14, atol=0)

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from foldless.core.targets import are_labels, classes_of
+from foldless.core.targets import class_index, is_pm1
 from foldless.kernels.evaluate import gram
 
 
 def set_aside(Y, share, seed):
     """Return the rows to train on and those held out, stratified if the targets ``Y`` (n, k) are classes."""
-    classes = classes_of(Y) if are_labels(Y) else None
+    classes = class_index(Y) if is_pm1(Y) else None
     return train_test_split(np.arange(len(Y)), test_size=share, random_state=seed, stratify=classes)
 
 
@@ -26,7 +26,7 @@ def held_out_cost(problem, theta, X, Y):
     kernel, _, solution = problem.solve(theta)
     points, beta = problem.representation.expansion(solution.gram, solution.alpha.reshape(-1, Y.shape[1]))
     outputs = gram(kernel, X, points) @ beta + solution.b
-    losses = np.logaddexp(0, -Y * outputs) if are_labels(Y) else (Y - outputs) ** 2
+    losses = np.logaddexp(0, -Y * outputs) if is_pm1(Y) else (Y - outputs) ** 2
     return float(np.mean(losses))
 
 

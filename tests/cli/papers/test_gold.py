@@ -69,7 +69,7 @@ def test_the_error_is_that_of_libsvm_with_the_same_kernel(data):
     split = gold.Split.of(data, "Crabs")
     method = gold.METHODS["LE1"]
     kernel, machine = gold.start(method, 2, 0)
-    problem = gold.Problem(kernel, machine, method.criterion, gold.Dense(split.X), split.y[:, None])
+    problem = gold.Objective(kernel, machine, method.criterion, gold.DenseBuilder(split.X), split.y[:, None])
     error, _ = gold._errors(split, problem, [Step(problem.theta, 0.0, 0.0, "")], np.ones(1), False)
     K, cross = gram(kernel, split.X), gram(kernel, split.new, split.X)
     doubled = SVC(kernel="precomputed", C=0.5, tol=1e-8).fit(
@@ -91,7 +91,7 @@ def test_walks_begin_at_one_point_and_descents_at_random_ones():
 
 
 def test_the_prior_that_ties_has_the_deviation_it_names():
-    prior = gold.METHODS["EP tied"].judged_by(50, 2)
+    prior = gold.METHODS["EP tied"].default_loo_criterion(50, 2)
     kernel = gold.start(gold.METHODS["Span"], 2, 0)[0]
     apart = kernel.clone_with_theta(kernel.theta + np.array([0.7, 0.5, -0.5, 0]))
     assert isinstance(prior, HyperPrior)
@@ -99,7 +99,7 @@ def test_the_prior_that_ties_has_the_deviation_it_names():
 
 
 def test_the_prior_that_places_is_centred_where_it_says():
-    prior = gold.METHODS["EP prior"].judged_by(50, 9)
+    prior = gold.METHODS["EP prior"].default_loo_criterion(50, 9)
     kernel, machine = gold.start(gold.METHODS["Span"], 9, 0)
     value, pull = prior.penalty(kernel, machine)
     assert 50 * value == pytest.approx((4 / 1.5) ** 2 / 2 + 1 / 2)  # length scales begin at their centre
@@ -110,7 +110,7 @@ def test_an_ensemble_adds_outputs_by_weight(data):
     split = gold.Split.of(data, "Crabs")
     method = gold.METHODS["Span ensemble"]
     kernel, machine = gold.start(method, 2, 0)
-    problem = gold.Problem(kernel, machine, method.criterion, gold.Dense(split.X), split.y[:, None])
+    problem = gold.Objective(kernel, machine, method.criterion, gold.DenseBuilder(split.X), split.y[:, None])
     thetas = method.begin(2, 0)
     np.testing.assert_array_equal(thetas[0], problem.theta)
     assert len(thetas) == gold.DESCENTS
@@ -126,12 +126,12 @@ def test_early_stopping_takes_the_step_that_rows_it_did_not_see_like_best(data):
     split = gold.Split.of(data, "Crabs")
     method = gold.METHODS["EP stopped"]
     kernel, machine = gold.start(method, 2, 0)
-    problem = gold.Problem(kernel, machine, method.criterion, gold.Dense(split.X), split.y[:, None])
+    problem = gold.Objective(kernel, machine, method.criterion, gold.DenseBuilder(split.X), split.y[:, None])
     box = gold.Box(*np.vstack([kernel.bounds, np.log(gold.PENALTIES)]).T)
     (chosen,), _, trace = gold._stopped(method.search, problem, box, 3)
     train, test = gold.set_aside(problem.Y, 0.25, 3)
     assert len(train) == 60
-    part = replace(problem, representation=gold.Dense(split.X[train]), Y=problem.Y[train])
+    part = replace(problem, representation=gold.DenseBuilder(split.X[train]), Y=problem.Y[train])
     assert chosen.value == pytest.approx(part(chosen.theta).value)  # the held-out rows took no part
     costs = [
         gold.held_out_cost(part, s.theta, split.X[test], problem.Y[test]) for s in gold.improvements(trace)
@@ -143,7 +143,9 @@ def test_averaging_adds_the_probabilities_of_draws_from_the_posterior(data):
     split = gold.Split.of(data, "Crabs")
     method = replace(gold.METHODS["EP averaged"], search=EllipticalSlice(draws=3, burn_in=2, thin=1))
     kernel, machine = gold.start(method, 2, 0)
-    problem = gold.Problem(kernel, machine, method.judged_by(80, 2), gold.Dense(split.X), split.y[:, None])
+    problem = gold.Objective(
+        kernel, machine, method.default_loo_criterion(80, 2), gold.DenseBuilder(split.X), split.y[:, None]
+    )
     box = gold.Box(*np.vstack([kernel.bounds, np.log(gold.PENALTIES)]).T)
     steps, weights, trace = gold._search(method, problem, box, 5)
     np.testing.assert_array_equal(weights, np.full(3, 1 / 3))
@@ -159,7 +161,7 @@ def test_the_posterior_and_its_mean_agree_on_the_class(data):
     split = gold.Split.of(data, "Crabs")
     method = gold.METHODS["EP"]
     kernel, machine = gold.start(method, 2, 0)
-    problem = gold.Problem(kernel, machine, method.criterion, gold.Dense(split.X), split.y[:, None])
+    problem = gold.Objective(kernel, machine, method.criterion, gold.DenseBuilder(split.X), split.y[:, None])
     belief = gold._outputs(split, problem, problem.theta, True)[1]
     posterior = gold.ep_posterior(problem.solve(problem.theta)[2].columns[0])
     np.testing.assert_array_equal(belief > 0, split.outputs(kernel, posterior.b) > 0)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from foldless.cli.demo_data import HOLDOUT, breast_cancer
-from foldless.cli.experiment import Request, conduct
+from foldless.cli.experiment import TuneRequest, run_experiment
 from foldless.cli.report import write_report
 from foldless.cli.report.plotly_json import LONGEST
 from oracles.hostile import LABELS, NAMES, hostile_study
@@ -50,8 +50,10 @@ def driver():
 def pages(tmp_path_factory):
     """Two reports: the demonstration, and one with hostile names."""
     folder = tmp_path_factory.mktemp("reports")
-    request = Request(holdout=HOLDOUT)
-    write_report(conduct(breast_cancer(), request, "breast cancer", "foldless demo"), folder / "demo.html")
+    request = TuneRequest(holdout=HOLDOUT)
+    write_report(
+        run_experiment(breast_cancer(), request, "breast cancer", "foldless demo"), folder / "demo.html"
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the search may run into its budget
         write_report(hostile_study(folder), folder / "hostile.html")

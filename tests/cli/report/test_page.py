@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from foldless.cli.experiment import Request, conduct
+from foldless.cli.experiment import TuneRequest, run_experiment
 from foldless.cli.files.encoding import Code, Encoder
 from foldless.cli.files.read_table import Table
 from foldless.cli.report import class_figures
@@ -31,7 +31,9 @@ def table_of(X, y, task="classification"):
 
 
 def study_of(X, y, task="classification", **options):
-    return conduct(table_of(X, y, task), Request(**options), "made up", "foldless tune made-up.csv")
+    return run_experiment(
+        table_of(X, y, task), TuneRequest(**options), "made up", "foldless tune made-up.csv"
+    )
 
 
 class Elements(HTMLParser):

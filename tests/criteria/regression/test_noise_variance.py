@@ -67,17 +67,17 @@ def test_a_subset_borrows_the_ridge_path():
 def test_prepared_criteria_carry_numbers():
     grams = [DenseGram(RBF(width)(X)) for width in (0.01, 1.0, 30.0)]
     for criterion in (SIC(), Mallows(), ABIC(sigma2="df2-loo")):
-        fixed = criterion.prepared(Ridge(), grams, Y)
+        fixed = criterion.with_data_estimates(Ridge(), grams, Y)
         assert np.asarray(fixed.sigma2) == pytest.approx(0.09, rel=0.4)
-        again = fixed.prepared(Ridge(), grams[:1], Y)
+        again = fixed.with_data_estimates(Ridge(), grams[:1], Y)
         assert again.sigma2 == fixed.sigma2
-    assert Mallows("per-model").prepared(Ridge(), grams, Y).sigma2 == "per-model"
-    by_subset = Mallows("ml").prepared(Subset([1]), grams[1:2], Y)
+    assert Mallows("per-model").with_data_estimates(Ridge(), grams, Y).sigma2 == "per-model"
+    by_subset = Mallows("ml").with_data_estimates(Subset([1]), grams[1:2], Y)
     assert np.asarray(by_subset.sigma2) == pytest.approx(0.09, rel=0.4)
 
 
 def test_a_prior_on_length_scales_prepares_its_criterion():
-    prior = HyperPrior("mallows").prepared(Ridge(), [DenseGram(K)], Y)
+    prior = HyperPrior("mallows").with_data_estimates(Ridge(), [DenseGram(K)], Y)
     assert np.asarray(prior.of.sigma2) == pytest.approx(0.09, rel=0.4)
 
 

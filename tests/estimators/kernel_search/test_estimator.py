@@ -24,7 +24,7 @@ from foldless import KernelLogisticRegression, KernelSearch, criteria, searches
 from foldless.core.errors import SearchWarning, UnknownName
 from foldless.core.targets import one_versus_rest
 from foldless.datasets import make_ripley
-from foldless.grams.builders import Dense
+from foldless.grams.builders import DenseBuilder
 from foldless.machines import LSSVM, HingeSVM, SmoothMachine
 from foldless.machines.losses import Logistic
 
@@ -69,7 +69,9 @@ def test_the_best_score_is_minus_the_criterion_of_that_machine(judged, ripley):
     X, y = ripley
     Z = StandardScaler().fit_transform(X)
     kernel = RBF(1 / np.sqrt(2 * judged.best_params_["svc__gamma"]))
-    solution = HingeSVM(judged.best_params_["svc__C"]).solve(Dense(Z).gram(kernel), one_versus_rest(y, 2))
+    solution = HingeSVM(judged.best_params_["svc__C"]).solve(
+        DenseBuilder(Z).gram(kernel), one_versus_rest(y, 2)
+    )
     assert judged.best_score_ == pytest.approx(-criteria.GACV()(solution).value, rel=1e-9)
 
 
@@ -77,7 +79,9 @@ def test_without_a_criterion_a_machine_by_squares_with_half_of_C_stands_in(fitte
     X, y = ripley
     Z = StandardScaler().fit_transform(X)
     kernel = RBF(1 / np.sqrt(2 * fitted.best_params_["svc__gamma"]))
-    solution = LSSVM(fitted.best_params_["svc__C"] / 2).solve(Dense(Z).gram(kernel), one_versus_rest(y, 2))
+    solution = LSSVM(fitted.best_params_["svc__C"] / 2).solve(
+        DenseBuilder(Z).gram(kernel), one_versus_rest(y, 2)
+    )
     assert fitted.best_score_ == pytest.approx(-criteria.CalibratedLOO()(solution).value, rel=1e-9)
 
 
@@ -147,7 +151,7 @@ def test_lists_of_numbers_are_the_grid_of_grid_search(ripley):
     X, y = ripley
     values = {
         (C, g): -criteria.CalibratedLOO()(
-            LSSVM(C / 2).solve(Dense(X).gram(RBF(1 / np.sqrt(2 * g))), one_versus_rest(y, 2))
+            LSSVM(C / 2).solve(DenseBuilder(X).gram(RBF(1 / np.sqrt(2 * g))), one_versus_rest(y, 2))
         ).value
         for C in grid["C"]
         for g in grid["gamma"]
@@ -339,7 +343,7 @@ def test_a_gaussian_process_classifier_gets_its_kernel(ripley):
     chosen = search.best_estimator_.kernel_
     assert chosen == search.best_params_["kernel"]
     loo = lambda k: criteria.LOO()(
-        SmoothMachine(Logistic(), bias=False).solve(Dense(X).gram(k), one_versus_rest(y, 2))
+        SmoothMachine(Logistic(), bias=False).solve(DenseBuilder(X).gram(k), one_versus_rest(y, 2))
     )
     assert -search.best_score_ == pytest.approx(loo(chosen).value, rel=1e-6)
     assert -search.best_score_ < loo(kernel).value
@@ -520,7 +524,7 @@ def test_every_estimator_can_go_on_where_it_was_killed(ripley, tmp_path, make):
     lines = file.read_text().splitlines()
     whole, alone = make(file).fit(*ripley), make(None).fit(*ripley)
     assert file.read_text().splitlines()[: len(lines)] == lines
-    assert len(file.read_text().splitlines()) == len(whole.trace_) + 1  # and the line that opens the chapter
+    assert len(file.read_text().splitlines()) == len(whole.trace_) + 1  # and the line that opens the section
     for step, other in zip(whole.trace_, alone.trace_, strict=True):  # a recalled step hands no warm start on
         assert step.theta == pytest.approx(other.theta, rel=1e-6)
 

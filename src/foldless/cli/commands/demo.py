@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 from foldless.cli.demo_data import HOLDOUT, breast_cancer, grid_search
-from foldless.cli.experiment import Request, conduct
+from foldless.cli.experiment import TuneRequest, run_experiment
 from foldless.cli.options import Json, Seed, typer
 from foldless.cli.report import console, cross_entropy, number, percent, plain, table
 from foldless.cli.terminal import bar, check_writable, command_line, keep_report, print_json, waiting
@@ -19,8 +19,8 @@ def demo(
     """Tune a classifier on embedded data, beside a grid search, and write a report."""
     check_writable(report)
     data = breast_cancer()
-    request = Request(holdout=HOLDOUT, seed=seed, verbose=bar())
-    study = conduct(data, request, "scikit-learn's breast cancer data", command_line())
+    request = TuneRequest(holdout=HOLDOUT, seed=seed, verbose=bar())
+    study = run_experiment(data, request, "scikit-learn's breast cancer data", command_line())
     with waiting("the same by GridSearchCV(SVC): 10 x 10 settings, 10 folds"):
         baseline = grid_search(data, seed)
     if as_json:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from foldless.cli.experiment import Request, conduct
+from foldless.cli.experiment import TuneRequest, run_experiment
 from foldless.cli.files.model_file import save_model
 from foldless.cli.options import (
     Budget,
@@ -70,10 +70,10 @@ def tune(
     check_writable(report, save)
     rows = training_table(data, target, drop, impute, task.value, machine)
     kernels = tuple(names(kernel))
-    request = Request(
+    request = TuneRequest(
         machine, kernels, criterion, search, holdout, scale, seed, jobs, time_budget, verbose=bar()
     )
-    study = conduct(rows, request, data.name, command_line())
+    study = run_experiment(rows, request, data.name, command_line())
     if criteria_too:
         study = replace(study, comparison=_criteria_of(study))
     _print(study, as_json)

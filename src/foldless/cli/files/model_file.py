@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from foldless import __version__, kernels
 from foldless.cli.files.read_table import Encoder
 from foldless.core.errors import ModelFileError
-from foldless.core.optional_imports import need
+from foldless.core.optional_imports import import_extra
 from foldless.estimators.registry import MACHINES
 
 FORMAT = 1  # of the plain part; raised when old readers could misunderstand a new file
@@ -81,7 +81,7 @@ def save_model(path, model, encoder, classes=None):
     classes : array, optional
         Labels, for the plain part.
     """
-    need("skops.io", "cli").dump(_without_trace(model), path)
+    import_extra("skops.io", "cli").dump(_without_trace(model), path)
     plain = {
         "format": FORMAT,
         "foldless": __version__,
@@ -112,7 +112,7 @@ def load_model(path):
         that are not on our list, which it names.
     """
     plain = _plain(path)
-    skops = need("skops.io", "cli")
+    skops = import_extra("skops.io", "cli")
     try:
         foreign = sorted(set(skops.get_untrusted_types(file=path)) - set(trusted_types()))
     except Exception as error:

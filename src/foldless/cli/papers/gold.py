@@ -49,11 +49,11 @@ from foldless.criteria import (
 )
 from foldless.criteria.posteriors.ep import HingeSite, class_probability
 from foldless.estimators.kernel_search.ensemble import votes, weigh
-from foldless.grams.builders import Dense
+from foldless.grams.builders import DenseBuilder
 from foldless.kernels.evaluate import diagonal, gram
 from foldless.machines import HingeSVM, SquaredHingeSVM
 from foldless.searches import LBFGS, EarlyStopping, EllipticalSlice, HMCAscent, RandomWalk
-from foldless.tuning.objective import Problem
+from foldless.tuning.objective import Objective
 from foldless.tuning.validation_split import held_out_cost, improvements, set_aside
 
 SIZES = {"Crabs": 80, "Pima": 200, "WDBC": 300, "Twonorm": 300, "Ringnorm": 300}  # training rows
@@ -115,7 +115,7 @@ class Method:
         """Whether there is a path of few steps worth looking back on."""
         return self.bayesian and not isinstance(self.search, EllipticalSlice)
 
-    def judged_by(self, n, d):
+    def default_loo_criterion(self, n, d):
         """Return the criterion for n rows of d inputs."""
         return self.criterion if self.prior is None else HyperPrior(self.criterion, 1 / n, **self.prior(d))
 
@@ -240,7 +240,9 @@ def score(name, split, trial):
     """Tune by one method and judge on the test rows."""
     method, (n, d) = METHODS[name], split.X.shape
     kernel, machine = start(method, d, trial)
-    problem = Problem(kernel, machine, method.judged_by(n, d), Dense(split.X), split.y[:, None])
+    problem = Objective(
+        kernel, machine, method.default_loo_criterion(n, d), DenseBuilder(split.X), split.y[:, None]
+    )
     box = Box(*np.vstack([kernel.bounds, np.log(PENALTIES)]).T)
     fit = _fit_seconds(problem)
     begun = time.process_time()
@@ -272,7 +274,7 @@ def _stopped(search, problem, box, trial):
     """Search on a part of the rows; the step that is best on the others."""
     X, Y = problem.representation.X, problem.Y
     train, test = set_aside(Y, search.validation, trial)
-    part = replace(problem, representation=Dense(X[train]), Y=Y[train])
+    part = replace(problem, representation=DenseBuilder(X[train]), Y=Y[train])
     outcome = search.search(part, box, [problem.theta])
     cost = lambda step: held_out_cost(part, step.theta, X[test], Y[test])
     return [min(improvements(outcome.trace), key=cost)], np.ones(1), outcome.trace

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from foldless.core.errors import Undefined
 from foldless.criteria.posteriors.ep import ProbitSite, expectation_propagation
-from foldless.grams.builders import Dense
+from foldless.grams.builders import DenseBuilder
 from foldless.kernels.evaluate import diagonal, gram
 
 TOLERANCE = 1e-6  # of the sites, while searching and in the end
@@ -37,7 +37,7 @@ class GaussianProcessEP(ClassifierMixin, BaseEstimator):
         self.classes_, code = np.unique(y, return_inverse=True)
         if len(self.classes_) != 2:
             raise ValueError(f"y must hold two classes, got {len(self.classes_)}.")
-        signs, representation, starts = 2.0 * code - 1, Dense(X), [None]
+        signs, representation, starts = 2.0 * code - 1, DenseBuilder(X), [None]
 
         def cost(theta):
             kernel = self.kernel.clone_with_theta(theta)

@@ -16,12 +16,12 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
-from foldless.core.targets import error_fraction, middle_of_best
+from foldless.core.targets import error_fraction, index_of_plateau_centre
 from foldless.criteria import FSM, CenteredAlignment, EigenvalueRatio, Spectral
 from foldless.grams import DenseGram
 from foldless.kernels.evaluate import gram
 from foldless.kernels.pairs import Pairs
-from foldless.machines import LSSVM, Untrained
+from foldless.machines import LSSVM, NoMachine
 
 KERNELS = tuple(RBF(np.sqrt(2.0**i), "fixed") for i in range(-15, 16))
 MANY = 1000  # rows from which a set counts as large and gets fewer splits
@@ -187,11 +187,11 @@ def _split(X, y, seed):
         K = DenseGram(gram(kernel, own))
         solution = LSSVM(1.0).solve(K, Y)
         for method, criterion in MEASURES.items():
-            values[method].append(criterion(Untrained().solve(K, Y)).value)
+            values[method].append(criterion(NoMachine().solve(K, Y)).value)
         values["ELOO"].append(error_fraction(Y, solution.loo_outputs))
         values["CV"].append(error_fraction(Y, Y - _left_out(solution, blocks)))
         errors.append(error_fraction(y[test, None], gram(kernel, cross) @ solution.alpha + solution.b))
-    return {method: middle_of_best(values[method]) for method in METHODS}, errors
+    return {method: index_of_plateau_centre(values[method]) for method in METHODS}, errors
 
 
 def _left_out(solution, blocks):
@@ -258,7 +258,7 @@ def _values(method, X, Y, seed):
     for kernel in KERNELS:
         K = DenseGram(gram(kernel, pairs))
         if method in MEASURES:
-            values.append(MEASURES[method](Untrained().solve(K, Y)).value)
+            values.append(MEASURES[method](NoMachine().solve(K, Y)).value)
         elif method == "ELOO":
             values.append(error_fraction(Y, LSSVM(1.0).solve(K, Y).loo_outputs))
         else:

@@ -2,12 +2,12 @@
 
 import sys
 
-from foldless.core.optional_imports import need
+from foldless.core.optional_imports import import_extra
 
 
 def console(stderr=False):
     """Return a console; control characters in names were refused or quoted before they come here."""
-    return need("rich.console", "cli").Console(stderr=stderr, highlight=False, soft_wrap=False)
+    return import_extra("rich.console", "cli").Console(stderr=stderr, highlight=False, soft_wrap=False)
 
 
 def table(title, rows, columns=("", "")):
@@ -20,8 +20,8 @@ def table(title, rows, columns=("", "")):
     columns : sequence of str
         Headings, shown if there are any; the first column is to the left, the others to the right.
     """
-    rich, text = need("rich.table", "cli"), need("rich.text", "cli").Text
-    box = need("rich.box", "cli").SIMPLE_HEAD
+    rich, text = import_extra("rich.table", "cli"), import_extra("rich.text", "cli").Text
+    box = import_extra("rich.box", "cli").SIMPLE_HEAD
     grid = rich.Table(title=text(title), title_justify="left", box=box, show_header=any(columns))
     for i, heading in enumerate(columns):
         grid.add_column(text(heading), justify="right" if i else "left", overflow="fold")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
-from foldless.core.optional_imports import need
+from foldless.core.optional_imports import import_extra
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def render(panels, **words):
     **words
         What the template asks for; see ``page.html``.
     """
-    jinja = need("jinja2", "report")
+    jinja = import_extra("jinja2", "report")
     library, script = plotly_script(), part("page.js")
     environment = jinja.Environment(autoescape=True, undefined=jinja.StrictUndefined, trim_blocks=True)
     return environment.from_string(part("page.html")).render(
@@ -56,12 +56,12 @@ def part(name):
 
 def plotly_script():
     """Return plotly.js; line ends as a browser counts them when it hashes."""
-    return need("plotly.offline", "report").get_plotlyjs().replace("\r\n", "\n").replace("\r", "\n")
+    return import_extra("plotly.offline", "report").get_plotlyjs().replace("\r\n", "\n").replace("\r", "\n")
 
 
 def trusted(text):
     """Mark a text of ours as HTML, so that the template leaves it alone."""
-    return need("markupsafe", "report").Markup(text)
+    return import_extra("markupsafe", "report").Markup(text)
 
 
 def embedded(data):

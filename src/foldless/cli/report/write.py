@@ -18,7 +18,7 @@ def write_report(study, path):
 
     Parameters
     ----------
-    study : Study
+    study : Experiment
     path : str or path-like
     """
     Path(path).write_text(page(study), encoding="utf-8")

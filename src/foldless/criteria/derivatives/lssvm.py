@@ -12,7 +12,7 @@ import numpy as np
 from foldless.grams.adjoints import add_symmetric
 
 
-def through_left_out(solution, p):
+def total_derivative_from_left_out(solution, p):
     """Return the adjoint (1) and the slope in log C.
 
     Parameters

@@ -24,7 +24,7 @@ from foldless.grams.adjoints import add_symmetric
 
 
 @dataclass(frozen=True, eq=False)
-class Bend:
+class CovarianceAdjoint:
     r"""The derivative :math:`\Phi_V = \operatorname{diag}(e) + U \operatorname{diag}(s)\, U'`."""
 
     e: Vector | None = None

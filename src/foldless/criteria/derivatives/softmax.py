@@ -23,7 +23,7 @@ from foldless.grams import DenseGram
 from foldless.grams.adjoints import symmetric_operator
 
 
-def third(solution, S):
+def third_derivative_term(solution, S):
     r"""Contract the third derivative of the loss with symmetric blocks: :math:`W (\operatorname{diag} S - 2 S p)`."""
     Q, p = solution.space.Q, solution.p
     full = np.einsum("ca,nab,db->ncd", Q, S, Q, optimize=True)
@@ -43,7 +43,7 @@ def differentiate_blocks(solution, phi_z, E):
     """
     space, C, W = solution.space, solution.C, solution.state.W
     R = solution.inverse @ space.gather(E) @ solution.inverse
-    c = phi_z - third(solution, space.blocks(R))
+    c = phi_z - third_derivative_term(solution, space.blocks(R))
     Hc = c - np.einsum("nab,nb->na", W, solution.covariance(c))
     a, diagonal = solution.state.a, np.trace(E, axis1=1, axis2=2)
 

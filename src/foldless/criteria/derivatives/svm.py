@@ -32,7 +32,7 @@ from foldless.machines import SquaredHingeSolution, SVMSolution
 from foldless.machines.box_qp.problem import LOWER
 
 
-def implicit(solution, adjoint, slope, q, c=0.0):
+def implicit_step(solution, adjoint, slope, q, c=0.0):
     """Return the adjoint and the slope after the implicit step (1), (2).
 
     Parameters
@@ -59,7 +59,7 @@ def implicit(solution, adjoint, slope, q, c=0.0):
     return adjoint, slope - v @ solution.gram.matmul(bounded)[solution.free] - v0 * bounded.sum()
 
 
-def through_outputs(solution, phi, adjoint, slope):
+def total_derivative_from_outputs(solution, phi, adjoint, slope):
     r"""Return the total derivatives of a function of K, log C and the outputs :math:`\theta = K\beta + b`.
 
     With the explicit parts given and :math:`\varphi` the derivative in the outputs,
@@ -74,7 +74,7 @@ def through_outputs(solution, phi, adjoint, slope):
     if solution.loss.power == 1:
         slope = slope + pulled @ _bounded(solution)
     q = (solution.y * pulled)[solution.free]
-    return implicit(solution, adjoint, slope, q, float(phi.sum()) if solution.bias else 0.0)
+    return implicit_step(solution, adjoint, slope, q, float(phi.sum()) if solution.bias else 0.0)
 
 
 def _move(solution, q, c):

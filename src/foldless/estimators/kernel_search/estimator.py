@@ -23,7 +23,7 @@ from foldless.core.errors import JitterWarning, Undefined
 from foldless.core.parallel import side_by_side
 from foldless.estimators.kernel_search.ensemble import Ensemble, votes
 from foldless.estimators.kernel_search.param_space import read_space
-from foldless.estimators.kernel_search.strategies import Task, plan_attempts, take_apart
+from foldless.estimators.kernel_search.strategies import SearchTask, plan_attempts, take_apart
 from foldless.tuning.progress import progress
 
 ENSEMBLE_STARTS = 8  # descents, if nobody says, when all local optima are wanted
@@ -198,7 +198,7 @@ class KernelSearch(MetaEstimatorMixin, BaseEstimator):
     def _attempt(self, X, y, params):
         """Try every combination of listed values; one without a criterion is passed over."""
         with progress(self.verbose, self.max_evaluations) as watch:
-            task = Task(
+            task = SearchTask(
                 X, y, params, self.criterion, self.search, {"watch": watch, "checkpoint": self.checkpoint}
             )
             tasks = plan_attempts(clone(self.estimator), read_space(self.param_space), task)

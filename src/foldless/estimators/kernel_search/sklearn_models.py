@@ -58,7 +58,7 @@ class Axis:
 
 
 @dataclass(frozen=True, eq=False)
-class Words:
+class EquivalentModel:
     """An estimator in our words.
 
     Attributes
@@ -94,7 +94,7 @@ class Words:
 
 @singledispatch
 def translate(estimator, X, y, ranges, weight):
-    """Return the :class:`Words` of an estimator, or ``None`` if we have none.
+    """Return the :class:`EquivalentModel` of an estimator, or ``None`` if we have none.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def _(estimator: SVC, X, y, ranges, weight):
     kernel, axes = of_name(estimator, X, {"C": True, "gamma": True} if ranges is None else ranges)
     free = ranges is None or "C" in ranges
     v = _class_weight(estimator, y, weight)
-    words = Words(
+    words = EquivalentModel(
         kernel=kernel,
         machine=HingeSVM(estimator.C, bias=True, weights=v),
         Y=targets(estimator, y),
@@ -128,7 +128,7 @@ def _(estimator: NuSVC, X, y, ranges, weight):
     kernel, axes = of_name(estimator, X, {"gamma": True} if ranges is None else ranges)
     v = _class_weight(estimator, y, weight)
     machine = HingeSVM(1.0, bias=True, weights=v)
-    words = Words(
+    words = EquivalentModel(
         kernel=kernel,
         machine=machine,
         Y=targets(estimator, y),
@@ -161,7 +161,7 @@ def _(estimator: KernelRidge, X, y, ranges, weight):
     kernel, axes = of_name(estimator, X, {"alpha": True, "gamma": True} if ranges is None else ranges)
     free = ranges is None or "alpha" in ranges
     axes = (*axes, Axis("alpha")) if free else axes
-    return Words(
+    return EquivalentModel(
         kernel=kernel,
         machine=Ridge(_number(estimator, "alpha"), weights=weight),
         Y=targets(estimator, y),
@@ -180,14 +180,14 @@ def _(estimator: GaussianProcessRegressor, X, y, ranges, weight):
     alpha, kernel = _number(estimator, "alpha"), _gp_kernel(estimator)
     evidence = ABIC(sigma2=alpha)  # with this variance of the noise: K then has its scale
     machine = Ridge(alpha, weights=weight)
-    return Words(kernel, machine, Y, _by_kernel(kernel), tune_machine=False, criterion=evidence)
+    return EquivalentModel(kernel, machine, Y, _by_kernel(kernel), tune_machine=False, criterion=evidence)
 
 
 @translate.register
 def _(estimator: GaussianProcessClassifier, X, y, ranges, weight):
     kernel = _gp_kernel(estimator)
     machine = SmoothMachine(Logistic(), 1.0, bias=False, weights=weight)
-    return Words(kernel, machine, targets(estimator, y), _by_kernel(kernel), tune_machine=False)
+    return EquivalentModel(kernel, machine, targets(estimator, y), _by_kernel(kernel), tune_machine=False)
 
 
 def targets(estimator, y):

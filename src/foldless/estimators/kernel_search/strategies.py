@@ -14,7 +14,7 @@ from sklearn.utils import check_array, get_tags
 
 from foldless.core.contracts import Box, Outcome, Step
 from foldless.core.errors import SearchWarning
-from foldless.estimators.base import KernelShell
+from foldless.estimators.base import BaseKernelEstimator
 from foldless.estimators.kernel_search.cross_validation import Refits, usual_space
 from foldless.estimators.kernel_search.param_space import Choices, Range, settings
 from foldless.estimators.kernel_search.sklearn_models import translate
@@ -33,7 +33,7 @@ KNOWN = (
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class SearchTask:
     """What is asked of every attempt.
 
     Attributes
@@ -63,7 +63,7 @@ class Task:
 
 
 @dataclass(frozen=True, eq=False)
-class Attempt:
+class SettingResult:
     """What became of one setting.
 
     Attributes
@@ -96,7 +96,7 @@ class Attempt:
 
 
 def plan_attempts(estimator, spaces, task):
-    """Return functions without arguments, one per setting; each gives an :class:`Attempt`."""
+    """Return functions without arguments, one per setting; each gives an :class:`SettingResult`."""
     kind = _kind(estimator, spaces, task)
     found = []
     for space in spaces:
@@ -117,7 +117,7 @@ def _kind(estimator, spaces, task):
     _, tail, prefix = take_apart(estimator)
     if task.folds is not None or (task.criterion == "auto" and _needs_folds(tail, prefix, spaces)):
         return _refits
-    if isinstance(tail, KernelShell):
+    if isinstance(tail, BaseKernelEstimator):
         return _itself
     if translate.dispatch(type(tail)) is not translate.dispatch(object):
         return _foldless
@@ -214,7 +214,7 @@ def _foldless(estimator, setting, moving, task):
         return setting | {prefix + name: value for name, value in found.items()}
 
     last = {prefix + name: value for name, value in words.last(selection).items()}
-    return Attempt(
+    return SettingResult(
         setting=setting,
         value=float(selection.reading.value),
         best=selection.outcome.best,
@@ -299,7 +299,7 @@ def _itself(estimator, setting, moving, task):
         "__"
     )  # in a pipeline within a pipeline the steps would lose theirs: it is then fitted anew
     whole = {1: fitted, 2: Pipeline([*(head.steps if head else ()), (names[0], fitted)])}.get(len(names))
-    return Attempt(
+    return SettingResult(
         setting=setting,
         value=float(selection.reading.value),
         best=selection.outcome.best,
@@ -338,7 +338,7 @@ def _refits(estimator, setting, moving, task):
         folds,
         Box(ends[:, 0], ends[:, 1]),
         [ends.mean(axis=1)],
-        chapter=repr(setting),
+        section=repr(setting),
         **{name: task.options.get(name) for name in known},
     )
 
@@ -349,7 +349,7 @@ def _refits(estimator, setting, moving, task):
     def params(theta):
         return setting | folds.params(theta)
 
-    return Attempt(
+    return SettingResult(
         setting=setting,
         value=outcome.best.value,
         best=outcome.best,

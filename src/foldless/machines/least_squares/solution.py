@@ -24,7 +24,7 @@ import numpy as np
 from foldless.core.contracts import Gram, Matrix, Vector
 from foldless.core.errors import Undefined
 from foldless.core.linalg import add_thin, self_product, weighted_square
-from foldless.grams.adjoints import Operator, Part, Thin, symmetric_operator
+from foldless.grams.adjoints import FeatureProducts, Operator, RowTerm, symmetric_operator
 from foldless.grams.features import Features
 from foldless.machines.least_squares.eigenbasis import EPS, Targets, kernel_basis, scale
 
@@ -326,8 +326,8 @@ class _Moving:
                 T -= free @ outer + Q @ inner
             return scale(d, T)
 
-        part = Part(compute, (root / s.lam, e, P, P2, b.free), Q)
-        return Thin([part], (U.T @ inner + M.inverse * B.T @ U) / s.lam)
+        part = RowTerm(compute, (root / s.lam, e, P, P2, b.free), Q)
+        return FeatureProducts([part], (U.T @ inner + M.inverse * B.T @ U) / s.lam)
 
 
 def _congruence(R, d):
