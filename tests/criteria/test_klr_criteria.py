@@ -271,8 +271,8 @@ def test_integer_weights_are_repeated_rows(form, bias, name):
     _, K, y = random_problem(8)
     v = np.random.default_rng(1).integers(1, 4, size=14)
     rows = np.repeat(np.arange(14), v)
-    copies = [np.flatnonzero(rows == i) for i in range(14)]  # leave-one-out leaves all copies out
-    folds = {"loo": copies, "kfold": [np.flatnonzero(np.isin(rows, fold)) for fold in FOLDS14]}
+    row_counts = [np.flatnonzero(rows == i) for i in range(14)]  # leave-one-out leaves all copies out
+    folds = {"loo": row_counts, "kfold": [np.flatnonzero(np.isin(rows, fold)) for fold in FOLDS14]}
     criterion = KFold(folds[name]) if name in folds else CRITERIA[name]
     weighted = read(CRITERIA[name], form(K), y, 2.0, bias, weights=v.astype(float))
     repeated = read(criterion, form(K[np.ix_(rows, rows)]), y[rows], 2.0, bias)

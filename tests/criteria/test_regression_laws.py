@@ -26,7 +26,7 @@ MACHINES = {
     "K bias": Ridge(0.3, bias=True, route="spectrum"),
     "K weights": Ridge(0.3, weights=V),
     "K bias weights by factor": Ridge(0.3, bias=True, weights=V, route="factor"),
-    "K bias copies": Ridge(0.3, bias=True, weights=COPIES, copies=COPIES, route="spectrum"),
+    "K bias copies": Ridge(0.3, bias=True, weights=COPIES, row_counts=COPIES, route="spectrum"),
     "I": Ridge(0.3, penalty="I"),
     "I bias weights": Ridge(0.3, penalty="I", bias=True, weights=V),
     "T": Ridge(0.3, penalty=T),
@@ -131,7 +131,7 @@ def test_permuting_the_rows_changes_nothing(machine, rng):
     order = rng.permutation(N)
     m = MACHINES[machine]
     changes = {
-        name: getattr(m, name)[order] for name in ("weights", "copies") if getattr(m, name) is not None
+        name: getattr(m, name)[order] for name in ("weights", "row_counts") if getattr(m, name) is not None
     }
     if isinstance(m, Subset):
         changes["indices"] = np.argsort(order)[m.indices]
@@ -204,13 +204,13 @@ def test_leave_one_out_residual_ignores_the_own_diagonal():
     moved = K.copy()
     moved[3, 3] += 5
     before, after = at(MACHINES["K"], K), at(MACHINES["K"], moved)
-    assert after.left[3] == pytest.approx(before.left[3], rel=1e-9)
-    assert not np.allclose(after.rho[3], before.rho[3])
+    assert after.loo_residuals[3] == pytest.approx(before.loo_residuals[3], rel=1e-9)
+    assert not np.allclose(after.whitened_residuals[3], before.whitened_residuals[3])
 
 
 def test_single_rows_as_folds_are_leave_one_out():
     for machine in MACHINES.values():
-        if machine.copies is None:
+        if machine.row_counts is None:
             s = at(machine, K)
             assert KFold(N)(s).value == pytest.approx(LOO()(s).value, rel=1e-9)
 
@@ -262,7 +262,7 @@ def test_sic_may_not_compare_kernels():
 def test_copies_are_repeated_rows():
     rows = np.repeat(np.arange(N), COPIES.astype(int))
     for bias in (False, True):
-        once = Ridge(0.3, bias=bias, weights=COPIES, copies=COPIES).solve(DenseGram(K), Y)
+        once = Ridge(0.3, bias=bias, weights=COPIES, row_counts=COPIES).solve(DenseGram(K), Y)
         many = Ridge(0.3, bias=bias, route="spectrum").solve(DenseGram(K[np.ix_(rows, rows)]), Y[rows])
         for criterion in (
             LOO(),

@@ -327,10 +327,12 @@ def test_leave_one_out_without_regularisation_is_undefined(problem):
 )
 def test_a_row_that_stands_for_several_is_that_row_repeated(problem, bias, criterion, rng):
     K, y, v = problem
-    copies = np.array([1, 2, 3, 1, 1, 2, 1, 1, 4, 1, 1, 1])
-    rows = np.repeat(np.arange(12), copies)
+    row_counts = np.array([1, 2, 3, 1, 1, 2, 1, 1, 4, 1, 1, 1])
+    rows = np.repeat(np.arange(12), row_counts)
     Y = np.column_stack([y, np.roll(y, 3)])
-    short = criterion(LSSVM(1.5, bias, v * copies, copies=copies.astype(float)).solve(DenseGram(K), Y))
+    short = criterion(
+        LSSVM(1.5, bias, v * row_counts, row_counts=row_counts.astype(float)).solve(DenseGram(K), Y)
+    )
     long = criterion(LSSVM(1.5, bias, v[rows]).solve(DenseGram(K[np.ix_(rows, rows)]), Y[rows]))
     assert short.value == approx(long.value, rel=1e-9)
     assert short.parts == approx(long.parts, rel=1e-9)
@@ -344,12 +346,12 @@ def test_a_row_that_stands_for_several_is_that_row_repeated(problem, bias, crite
 def test_costs_weigh_the_errors_on_points_left_out(problem, rng, criterion, form):
     K, y, v = problem
     costs, Y = rng.uniform(0.1, 3, size=12), np.column_stack([y, np.roll(y, 2)])
-    copies = np.array([1.0, 2, 1, 1, 3, 1, 1, 1, 1, 2, 1, 1])
-    machine = LSSVM(1.3, True, v * copies, copies=copies, costs=costs)
+    row_counts = np.array([1.0, 2, 1, 1, 3, 1, 1, 1, 1, 2, 1, 1])
+    machine = LSSVM(1.3, True, v * row_counts, row_counts=row_counts, costs=costs)
     solution = machine.solve(as_gram(K, form), Y)
     reading = criterion(solution)
     if isinstance(criterion, LOO):
-        expected = np.average(np.mean(solution.loo_residuals**2, axis=1), weights=copies * costs)
+        expected = np.average(np.mean(solution.loo_residuals**2, axis=1), weights=row_counts * costs)
         assert reading.value == approx(expected, rel=1e-12)
     H = rng.normal(size=K.shape)
     H, h = H + H.T, 1e-6

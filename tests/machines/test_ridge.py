@@ -43,7 +43,7 @@ def test_the_fit_solves_the_normal_equations(penalty, bias, weights, kind):
     assert K @ s.alpha + s.b == pytest.approx(K @ alpha + b, abs=1e-7)
     assert s.b == pytest.approx(b, abs=1e-6)
     v = np.ones(N) if weights is None else weights
-    assert s.rho == pytest.approx(np.sqrt(v)[:, None] * (Y - K @ alpha - b), abs=1e-7)
+    assert s.whitened_residuals == pytest.approx(np.sqrt(v)[:, None] * (Y - K @ alpha - b), abs=1e-7)
 
 
 @pytest.mark.parametrize("route", ["spectrum", "factor"])
@@ -52,7 +52,7 @@ def test_leave_one_out_is_n_retrainings(bias, weights, route):
     s = Ridge(0.2, bias, weights, route=route).solve(DenseGram(K), Y)
     r = np.vstack([oracle.left_out(K, Y, 0.2, [i], bias, weights) for i in range(N)])
     v = np.ones(N) if weights is None else weights
-    assert s.left / np.sqrt(v)[:, None] == pytest.approx(r, rel=1e-7)
+    assert s.loo_residuals / np.sqrt(v)[:, None] == pytest.approx(r, rel=1e-7)
     assert LOO()(s).value == pytest.approx(np.mean(v @ r**2) / v.sum(), rel=1e-7)
 
 
@@ -232,7 +232,7 @@ def test_leave_one_out_at_a_tiny_lambda_keeps_its_digits():
     for route in ("spectrum", "factor"):
         s = Ridge(1e-12, route=route).solve(DenseGram(well), Y)
         A = np.linalg.inv(well)
-        assert s.left == pytest.approx(A @ Y / np.diag(A)[:, None], rel=1e-8)
+        assert s.loo_residuals == pytest.approx(A @ Y / np.diag(A)[:, None], rel=1e-8)
 
 
 def test_wrong_input_is_refused():

@@ -119,8 +119,8 @@ def test_derivatives_are_those_of_the_refitted_criterion(form, bias, k, weighted
     D = np.random.default_rng(0).normal(size=(15, 15)) * 0.2
     D, options = D + D.T, {}
     if weighted:
-        copies = np.random.default_rng(1).integers(1, 4, 15).astype(float)
-        options = {"weights": 1.3 * copies, "copies": copies}
+        row_counts = np.random.default_rng(1).integers(1, 4, 15).astype(float)
+        options = {"weights": 1.3 * row_counts, "row_counts": row_counts}
     r = LOO()(solve(form(K), Y, 2.0, bias, **options))
     value = lambda A, C: LOO()(solve(DenseGram(A), Y, C, bias, **options)).value
     G = r.adjoint @ np.eye(15)
@@ -147,10 +147,10 @@ def test_only_the_product_of_C_and_K_matters(form, bias):
 
 def test_integer_weights_are_repeated_rows_and_one_copy_is_left_out(form, bias):
     K, Y = problem(7)
-    copies = np.random.default_rng(1).integers(1, 4, 15)
-    rows = np.repeat(np.arange(15), copies)
-    v = copies.astype(float)
-    weighted = solve(form(K), Y, 2.0, bias, weights=v, copies=v)
+    row_counts = np.random.default_rng(1).integers(1, 4, 15)
+    rows = np.repeat(np.arange(15), row_counts)
+    v = row_counts.astype(float)
+    weighted = solve(form(K), Y, 2.0, bias, weights=v, row_counts=v)
     repeated = solve(form(K[np.ix_(rows, rows)]), Y[rows], 2.0, bias)
     np.testing.assert_allclose(weighted.z[rows], repeated.z, atol=1e-9)
     assert LOO()(weighted).value == pytest.approx(LOO()(repeated).value, rel=1e-8)

@@ -20,10 +20,14 @@ MANY = EllipticalSlice(draws=3000, thin=3, burn_in=100)
 
 
 class Bowl:
-    """A quadratic cost worth ``nats``, with any prior as the reference of the sampler."""
+    """A quadratic cost worth ``nats_per_unit``, with any prior as the reference of the sampler."""
 
-    def __init__(self, nats, centre, deviation):
-        self.nats, self.centre, self.deviation = nats, np.full(2, centre), np.full(2, deviation)
+    def __init__(self, nats_per_unit, centre, deviation):
+        self.nats_per_unit, self.centre, self.deviation = (
+            nats_per_unit,
+            np.full(2, centre),
+            np.full(2, deviation),
+        )
 
     def prior(self):
         return self.centre, self.deviation
@@ -38,11 +42,11 @@ def drawn(evaluate, box=BOX, search=MANY):
     return np.array([step.theta for step in outcome.draws]), outcome
 
 
-@pytest.mark.parametrize("nats", [1.0, 3.0])
+@pytest.mark.parametrize("nats_per_unit", [1.0, 3.0])
 @pytest.mark.parametrize("reference", [(0.0, np.inf), (0.0, 2.0), (1.0, 0.7)])
-def test_moments_of_a_normal_posterior_whatever_the_reference(nats, reference):
-    theta, _ = drawn(Bowl(nats, *reference))
-    V = np.linalg.inv(nats * H)
+def test_moments_of_a_normal_posterior_whatever_the_reference(nats_per_unit, reference):
+    theta, _ = drawn(Bowl(nats_per_unit, *reference))
+    V = np.linalg.inv(nats_per_unit * H)
     error = np.sqrt(np.diag(V) / 500)  # 3000 draws that depend on each other are worth more than 500
     assert np.all(np.abs(theta.mean(axis=0) - CENTRE) < 4 * error)
     np.testing.assert_allclose(np.cov(theta.T), V, atol=4 * np.max(V) * np.sqrt(2 / 500))
@@ -101,7 +105,7 @@ def test_a_unit_of_every_evidence_is_worth_the_same_nats(machine, k):
     """Twice minus the log likelihood is what the Bayesian information criterion says it is."""
     evidence, abic = (problem(machine, getattr(criteria, name)(), k) for name in ("Evidence", "ABIC"))
     theta, other = evidence.theta, evidence.theta + 0.1
-    change = lambda p: p.nats * (p(other).value - p(theta).value)
+    change = lambda p: p.nats_per_unit * (p(other).value - p(theta).value)
     assert change(evidence) == pytest.approx(change(abic), rel=1e-9)
 
 
@@ -111,13 +115,13 @@ def test_least_squares_by_the_density_itself():
 
     def log_likelihood(theta):
         kernel, machine = p.at(theta)
-        K = kernel(p.representation.X) + machine.C**-1 * np.eye(40)
+        K = kernel(p.builder.X) + machine.C**-1 * np.eye(40)
         y = p.Y[:, 0]
         s = y @ np.linalg.solve(K, y) / 40
         return -0.5 * (np.linalg.slogdet(2 * np.pi * s * K)[1] + 40)
 
     other = p.theta + 0.1
-    assert -p.nats * (p(other).value - p(p.theta).value) == pytest.approx(
+    assert -p.nats_per_unit * (p(other).value - p(p.theta).value) == pytest.approx(
         log_likelihood(other) - log_likelihood(p.theta), rel=1e-8
     )
 
@@ -130,10 +134,10 @@ def test_the_prior_of_a_problem_is_that_of_its_penalty():
     centre, deviation = p.prior()
     np.testing.assert_allclose(centre, [4, np.log(2), 0, 1])
     np.testing.assert_allclose(deviation, [1.5, 0.5, np.inf, 1])
-    assert p.nats == 40
+    assert p.nats_per_unit == 40
     penalty = prior.penalty(p.kernel, p.machine)[0]
     away = (p.theta - centre)[[0, 1, 3]] / deviation[[0, 1, 3]]
-    assert p.nats * penalty == pytest.approx(away @ away / 2)
+    assert p.nats_per_unit * penalty == pytest.approx(away @ away / 2)
 
 
 def test_a_criterion_that_is_no_likelihood_is_refused():

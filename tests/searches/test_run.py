@@ -33,7 +33,7 @@ class InTurn(Search):
 
     def run(self, walk, box, starts):
         for start in starts:
-            walk.look(start, "in turn")
+            walk.evaluate(start, "in turn")
         return Stop.EXHAUSTED
 
 
@@ -45,12 +45,12 @@ class SideBySide(Search):
 
     def run(self, walk, box, starts):
         def twice(part, start):
-            part.look(start, "first")
-            part.look(start / 2, "second")
+            part.evaluate(start, "first")
+            part.evaluate(start / 2, "second")
             part.keep_optimum(start / 2)
             return Stop.CONVERGED
 
-        walk.spread([lambda part, start=start: twice(part, start) for start in starts])
+        walk.run_parts([lambda part, start=start: twice(part, start) for start in starts])
         return Stop.CONVERGED
 
 
@@ -169,7 +169,7 @@ def test_of_equal_steps_the_middle_is_the_best():
 def test_neighbouring_optima_are_one_and_the_better_is_kept():
     walk = SearchRun(bowl, BOX)
     for point in ([1.0, 1.0], [1.01, 1.0], [0.99, 1.0], [-1.0, 1.5]):
-        walk.look(np.array(point), "look")
+        walk.evaluate(np.array(point), "look")
         walk.keep_optimum(point)
     optima = walk.outcome(Stop.CONVERGED).optima
     assert [list(o.theta) for o in optima] == [[0.99, 1.0], [-1.0, 1.5]]
@@ -178,7 +178,7 @@ def test_neighbouring_optima_are_one_and_the_better_is_kept():
 def test_the_best_step_is_among_the_optima_even_if_a_descent_was_cut_short():
     walk = SearchRun(bowl, BOX)
     for point in ([1.0, 1.0], [0.0, 0.0]):
-        walk.look(np.array(point), "look")
+        walk.evaluate(np.array(point), "look")
     walk.keep_optimum([1.0, 1.0])
     outcome = walk.outcome(Stop.BUDGET)
     assert outcome.optima[0] is outcome.best

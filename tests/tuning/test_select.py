@@ -233,16 +233,16 @@ def test_a_second_stage_goes_on_from_the_optima_of_the_first(larger, monkeypatch
     chosen = tune(larger, gram="lowrank")
     why = [step.why for step in chosen.outcome.trace]
     assert why.count("start") == 10
-    assert len(chosen.representation.landmarks) > 64
+    assert len(chosen.builder.landmarks) > 64
     first = tune(larger, gram="nystrom", n_components=64)
     assert len(chosen.outcome.trace) > len(first.outcome.trace)
 
 
 def test_no_random_state_is_the_same_every_time(larger):
     first, second = (tune(larger, gram="nystrom", n_components=30) for _ in range(2))
-    assert np.array_equal(first.representation.landmarks, second.representation.landmarks)
+    assert np.array_equal(first.builder.landmarks, second.builder.landmarks)
     other = tune(larger, gram="nystrom", n_components=30, random_state=np.random.RandomState(5))
-    assert not np.array_equal(first.representation.landmarks, other.representation.landmarks)
+    assert not np.array_equal(first.builder.landmarks, other.builder.landmarks)
 
 
 # Budgets.
@@ -390,21 +390,21 @@ def test_the_whole_matrix_is_searched_only_where_landmarks_hide_too_much(larger,
 
 def test_functions_fitted_together_share_what_one_look_can_afford():
     X = np.empty((600, 1))
-    assert RefinementSchedule(X, functions=25).counts == [80]  # 2000 / 25
-    assert RefinementSchedule(np.empty((3000, 1)), functions=9).counts == [100]
-    assert RefinementSchedule(np.empty((3000, 1)), functions=2).counts == [100, 300, 900]
+    assert RefinementSchedule(X, n_joint_functions=25).counts == [80]  # 2000 / 25
+    assert RefinementSchedule(np.empty((3000, 1)), n_joint_functions=9).counts == [100]
+    assert RefinementSchedule(np.empty((3000, 1)), n_joint_functions=2).counts == [100, 300, 900]
     rng = np.random.default_rng(0)
-    assert [type(s) for s in RefinementSchedule(rng.normal(size=(240, 2)), functions=5).of(RBF(), rng)] == [
-        DenseBuilder
-    ]
-    many = RefinementSchedule(rng.normal(size=(240, 2)), functions=25)
+    assert [
+        type(s) for s in RefinementSchedule(rng.normal(size=(240, 2)), n_joint_functions=5).of(RBF(), rng)
+    ] == [DenseBuilder]
+    many = RefinementSchedule(rng.normal(size=(240, 2)), n_joint_functions=25)
     assert [type(s) for s in many.of(RBF(), rng)] == [NystromBuilder]
     assert len(many.last(rng).landmarks) == 200  # 5000 / 25
 
 
 def test_where_only_the_parameters_are_wanted_the_last_fit_stays_on_the_landmarks(larger):
     fine, rough = (tune(larger, finer=finer) for finer in (True, False))
-    assert isinstance(fine.representation, DenseBuilder)
-    assert isinstance(rough.representation, NystromBuilder)
+    assert isinstance(fine.builder, DenseBuilder)
+    assert isinstance(rough.builder, NystromBuilder)
     assert np.array_equal(rough.outcome.best.theta, fine.outcome.best.theta)
     assert rough.gap > fine.gap == 0

@@ -53,17 +53,17 @@ def test_other_rows_are_not_confused(ripley):
 def test_representations_are_equal_when_their_points_are(ripley):
     X, _ = ripley
     with sharing() as pool:
-        first = pool.representation(DenseBuilder(X))
-        assert pool.representation(DenseBuilder(X.copy())) is first
-        assert pool.representation(DenseBuilder(X[1:])) is not first
-        marks = pool.representation(NystromBuilder(X, np.arange(5)))
-        assert pool.representation(NystromBuilder(X.copy(), np.arange(5))) is marks
-        assert pool.representation(NystromBuilder(X, np.arange(6))) is not marks
+        first = pool.builder(DenseBuilder(X))
+        assert pool.builder(DenseBuilder(X.copy())) is first
+        assert pool.builder(DenseBuilder(X[1:])) is not first
+        marks = pool.builder(NystromBuilder(X, np.arange(5)))
+        assert pool.builder(NystromBuilder(X.copy(), np.arange(5))) is marks
+        assert pool.builder(NystromBuilder(X, np.arange(6))) is not marks
 
 
 def test_no_more_is_kept_than_the_coarse_look_needs(ripley):
     with sharing() as pool:
-        dense = pool.representation(DenseBuilder(ripley[0]))
+        dense = pool.builder(DenseBuilder(ripley[0]))
         for i in range(2 * FIRST):
             pool.get((dense, RBF(1.0 + i)), lambda: 0)
     assert sum(map(len, pool.kept.values())) == FIRST

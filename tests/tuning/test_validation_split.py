@@ -59,10 +59,10 @@ def test_rows_set_aside_keep_the_classes_in_proportion(rng):
 
 
 def test_weights_go_with_their_rows():
-    machine = SmoothMachine(Logistic(), weights=np.arange(5.0), copies=np.arange(5.0) + 1)
+    machine = SmoothMachine(Logistic(), weights=np.arange(5.0), row_counts=np.arange(5.0) + 1)
     part = machine_of_rows(machine, [3, 1])
     assert np.array_equal(part.weights, [3, 1])
-    assert np.array_equal(part.copies, [4, 2])
+    assert np.array_equal(part.row_counts, [4, 2])
     assert machine_of_rows(SmoothMachine(Logistic()), [0]).weights is None
 
 

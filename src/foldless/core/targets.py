@@ -65,14 +65,14 @@ def balanced_weights(Y):
     return len(Y) / (len(counts) * counts[label])
 
 
-def error_fraction(Y, Z, copies=None):
+def error_fraction(Y, Z, row_counts=None):
     """Fraction of samples whose outputs ``Z`` do not single out the class in ``Y``; a tie counts as an error."""
     if Y.shape[1] == 1:
-        return float(np.average(Y[:, 0] * Z[:, 0] <= 0, weights=copies))
+        return float(np.average(Y[:, 0] * Z[:, 0] <= 0, weights=row_counts))
     rows, own = np.arange(len(Y)), class_index(Y)
     others = Z.copy()
     others[rows, own] = -np.inf
-    return float(np.average(Z[rows, own] <= others.max(axis=1), weights=copies))
+    return float(np.average(Z[rows, own] <= others.max(axis=1), weights=row_counts))
 
 
 def index_of_plateau_centre(values):

@@ -52,7 +52,7 @@ class ABIC(Criterion):
         """Return the criterion with its noise variance fixed."""
         return replace(self, sigma2=noise.once(self.sigma2, machine, grams, Y))
 
-    def nats(self, machine, n, k):
+    def nats_per_unit(self, machine, n, k):
         """Return k / 2: it is twice the cost, the mean over columns."""
         return k / 2
 
@@ -89,5 +89,8 @@ class ABIC(Criterion):
             "tuned": float(self.tuned),
         }
         return PathReading(
-            value + 2 * self.tuned, lambda: solution.adjoint(M), lambda: solution.along(slope), parts
+            value + 2 * self.tuned,
+            lambda: solution.adjoint(M),
+            lambda: solution.slope_along_alpha(slope),
+            parts,
         )

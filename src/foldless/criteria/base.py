@@ -65,9 +65,11 @@ class Criterion:
         size = len(kernel.theta) + (0 if machine is None else len(machine.theta))
         return np.zeros(size), np.full(size, np.inf)
 
-    def nats(self, machine, n, k):
+    def nats_per_unit(self, machine, n, k):
         """Return what one unit is worth in nats of the log likelihood of n points and k columns; only evidences are any."""
-        likelihoods = [name for name, kind in BY_NAME.items() if kind.nats is not Criterion.nats]
+        likelihoods = [
+            name for name, kind in BY_NAME.items() if kind.nats_per_unit is not Criterion.nats_per_unit
+        ]
         raise ValueError(
             f"{self.name} is no likelihood, so that there is no posterior to draw from. Use one of {', '.join(likelihoods)}."
         )

@@ -54,9 +54,9 @@ class CalibratedLOO(Criterion):
             raise Undefined(
                 "calibrated-loo needs classes, labelled -1 and 1. Use criterion='loo' for numbers."
             )
-        if np.min(solution.keep) <= solution.gram.n * np.finfo(float).eps:
+        if np.min(solution.one_minus_leverage) <= solution.gram.n * np.finfo(float).eps:
             raise Undefined("leave-one-out does not exist: a point fixes its own output. Lower C.")
-        count = (solution.copies * solution.costs)[:, None]
+        count = (solution.row_counts * solution.costs)[:, None]
         share, eps = count / (count.sum() * solution.Y.shape[1]), 1 / (count.sum() + 2)
         M = solution.Y * solution.loo_outputs
         s = np.array([best_slope(m, count[:, 0], eps) for m in M.T])
@@ -67,7 +67,7 @@ class CalibratedLOO(Criterion):
                 solution, share * s * solution.Y * (expit(-s * M) - eps)
             )  # eq. (2)
 
-        error = error_fraction(solution.Y, solution.loo_outputs, solution.copies)
+        error = error_fraction(solution.Y, solution.loo_outputs, solution.row_counts)
         return LazyReading(
             value, derive, {"calibrated_loo": value, "loo_error": error, "slope": float(s.mean())}
         )

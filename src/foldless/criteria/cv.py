@@ -87,7 +87,7 @@ def held_out(machine, gram, Y, folds):
     for test in folds:
         train = np.setdiff1d(np.arange(gram.n), test)
         smaller = machine
-        for name in ("weights", "copies"):
+        for name in ("weights", "row_counts"):
             if getattr(machine, name, None) is not None:
                 smaller = replace(smaller, **{name: np.asarray(getattr(machine, name))[train]})
         solution = smaller.solve(gram.subset(train), Y[train])

@@ -91,7 +91,7 @@ class Evidence(Criterion):
 
     name: ClassVar[str] = "evidence"
 
-    def nats(self, machine, n, k):
+    def nats_per_unit(self, machine, n, k):
         """Return n k for support vector machines, k / 2 for those by least squares, k for all others."""
         if isinstance(machine, (HingeSVM, SquaredHingeSVM)):
             return float(n * k)
@@ -105,10 +105,12 @@ class Evidence(Criterion):
     @read.register
     def _(self, solution: LSSVMSolution) -> Reading:
         factor, alpha, bias = solution.factor, solution.alpha, solution.machine.bias
-        n, k = solution.copies.sum(), alpha.shape[1]
+        n, k = solution.row_counts.sum(), alpha.shape[1]
         m = n - bias
         q = np.einsum("ik,ik->k", solution.Y, alpha)
-        logdet = factor.logdet() - solution.copies @ np.log(factor.w / solution.copies) - bias * np.log(n)
+        logdet = (
+            factor.logdet() - solution.row_counts @ np.log(factor.w / solution.row_counts) - bias * np.log(n)
+        )
         value = float(np.mean(m * np.log(2 * np.pi * q / m)) + m + logdet)  # eq. (1)
 
         def derive():
@@ -146,7 +148,7 @@ class Evidence(Criterion):
         value, slope, M = solution.deviance()
         parts = {"sigma2": float(solution.variances().mean()), "df": solution.df}
         return PathReading(
-            value / 2, lambda: solution.adjoint(0.5 * M), lambda: solution.along(slope / 2), parts
+            value / 2, lambda: solution.adjoint(0.5 * M), lambda: solution.slope_along_alpha(slope / 2), parts
         )
 
     @read.register

@@ -40,7 +40,7 @@ class EvidenceEP(Criterion):
     tolerance: float = 1e-9
     name: ClassVar[str] = "evidence-ep"
 
-    def nats(self, machine, n, k):
+    def nats_per_unit(self, machine, n, k):
         """Return n k: it is the mean over points and columns."""
         return float(n * k)
 

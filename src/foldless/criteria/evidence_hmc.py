@@ -73,7 +73,7 @@ class EvidenceHMC(Criterion):
         if not 2 <= self.batches <= self.chains:
             raise ValueError(f"batches must be between 2 and chains={self.chains}, got {self.batches!r}.")
 
-    def nats(self, machine, n, k):
+    def nats_per_unit(self, machine, n, k):
         """Return n k: it is the mean over points and columns."""
         return float(n * k)
 

@@ -43,7 +43,7 @@ class GCV(Criterion):
     @read.register
     def _(self, solution: LSSVMSolution) -> Reading:
         factor, v, rho, w = solution.factor, solution.v, solution.residuals, solution.factor.w
-        n, k = solution.copies.sum(), rho.shape[1]
+        n, k = solution.row_counts.sum(), rho.shape[1]
         S, T = np.sum(v[:, None] * rho**2) / k, n - solution.gram.n + factor.inverse_diag().sum()
         value = float(n * S / T**2)
 
@@ -57,17 +57,17 @@ class GCV(Criterion):
 
     @read.register
     def _(self, solution: LinearSolution) -> Reading:
-        n, t, rss = solution.size, solution.freedom, solution.rss.mean()
+        n, t, rss = solution.size, solution.residual_df, solution.rss.mean()
         if t <= n * EPS:
             raise Undefined("gcv is undefined (0/0): the fit has as many degrees of freedom as points.")
         value = n * rss / t**2
 
         def slope():
             fit, freedom = solution.rss_slope.mean(), solution.smoother.trace_slope()
-            return solution.along(n * (fit / t**2 - 2 * rss * freedom / t**3))
+            return solution.slope_along_alpha(n * (fit / t**2 - 2 * rss * freedom / t**3))
 
         def adjoint():
-            rho, Y = solution.rho, solution.targets.Y
+            rho, Y = solution.whitened_residuals, solution.targets.Y
             M = Sensitivity(identity=2 * n * rss / t**3, P=-n / (t**2 * Y.shape[1]) * rho, Q=Y)  # eq. (3)
             return solution.adjoint(M)
 

@@ -69,24 +69,24 @@ class HyperPrior(Criterion):
         for name in ("length_scale", "amplitude", "C"):
             _check(name, getattr(self, name))
         for name in ("name", "tunes_kernel", "reason_against", "may_diverge_in_C", "ignores_machine"):
-            object.__setattr__(self, name, getattr(self.of, name))
+            object.__setattr__(self, name, getattr(self.inner_criterion, name))
 
     @property
-    def of(self):
+    def inner_criterion(self):
         """The criterion itself."""
         return self.criterion if isinstance(self.criterion, Criterion) else BY_NAME[self.criterion]()
 
     def __call__(self, solution):
         """Read the criterion."""
-        return self.of(solution)
+        return self.inner_criterion(solution)
 
     def with_data_estimates(self, machine, grams, Y):
         """Return the prior on the criterion prepared."""
-        return replace(self, criterion=self.of.with_data_estimates(machine, grams, Y))
+        return replace(self, criterion=self.inner_criterion.with_data_estimates(machine, grams, Y))
 
     def warning_for(self, solution):
         """Return what the criterion warns about."""
-        return self.of.warning_for(solution)
+        return self.inner_criterion.warning_for(solution)
 
     def penalty(self, kernel, machine=None):
         """Return (1) and its gradient in ``kernel.theta`` followed by ``machine.theta``; C counts with a machine only."""
@@ -106,9 +106,9 @@ class HyperPrior(Criterion):
                 deviation[part] = prior[1]
         return centre, deviation
 
-    def nats(self, machine, n, k):
+    def nats_per_unit(self, machine, n, k):
         """Return the nats of the criterion."""
-        return self.of.nats(machine, n, k)
+        return self.inner_criterion.nats_per_unit(machine, n, k)
 
 
 def _theta(kernel, machine):

@@ -74,7 +74,7 @@ class KFold(Criterion):
         r = np.empty_like(alpha)
         for rows in blocks:
             r[rows] = np.linalg.solve(factor.block(rows), alpha[rows])
-        count = solution.copies * solution.costs
+        count = solution.row_counts * solution.costs
         size = count.sum() * k
         value = float(count @ np.sum(r**2, axis=1) / size)
 
@@ -89,7 +89,7 @@ class KFold(Criterion):
 
         parts = {"kfold": value}
         if is_pm1(solution.Y):
-            parts["kfold_error"] = error_fraction(solution.Y, solution.Y - r, solution.copies)
+            parts["kfold_error"] = error_fraction(solution.Y, solution.Y - r, solution.row_counts)
         return LazyReading(value, derive, parts)
 
     @read.register
@@ -107,10 +107,12 @@ class KFold(Criterion):
     def _(self, solution: LinearSolution) -> Reading:
         blocks = assign(self.folds, solution.n, self.seed)
         Z, W = _left_out(solution, blocks)
-        size = solution.mass * Z.shape[1]
+        size = solution.total_weight * Z.shape[1]
         M = _sensitivity(solution.targets.Y, Z, W, blocks, size)
         value = float((Z**2).sum()) / size
-        return PathReading(value, lambda: solution.adjoint(M), lambda: solution.along(solution.slope(M)))
+        return PathReading(
+            value, lambda: solution.adjoint(M), lambda: solution.slope_along_alpha(solution.slope(M))
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,12 +163,12 @@ def _spread(x, blocks):
 
 def _left_out(solution, blocks):
     """Return z and w of eq. (4) for all blocks."""
-    Z, W = np.empty_like(solution.rho), np.empty_like(solution.rho)
+    Z, W = np.empty_like(solution.whitened_residuals), np.empty_like(solution.whitened_residuals)
     for rows in blocks:
         R = solution.smoother.block(rows)
         if np.min(np.linalg.eigvalsh(R)) <= solution.n * EPS:
             raise Undefined(f"without the block of row {rows[0]} its values are not determined. Raise alpha.")
-        Z[rows] = np.linalg.solve(R, solution.rho[rows])
+        Z[rows] = np.linalg.solve(R, solution.whitened_residuals[rows])
         W[rows] = np.linalg.solve(R, Z[rows])
     return Z, W
 

@@ -102,7 +102,7 @@ class LOO(Criterion):
     @read.register
     def _(self, solution: SmoothSolution) -> Reading:
         loss, y, v = solution.machine.loss, solution.y, solution.v
-        a, V, k, phi = solution.a, solution.V, solution.keep, solution.share
+        a, V, k, phi = solution.a, solution.V, solution.one_minus_leverage, solution.fraction_of_one_row
         u = loo_outputs(solution)
         value = float(v @ loss.value(y, u))
         frozen = self.mode == "frozen"
@@ -118,11 +118,11 @@ class LOO(Criterion):
 
     @read.register
     def _(self, solution: LSSVMSolution) -> Reading:
-        keep, copies = solution.keep, solution.copies
+        keep, row_counts = solution.one_minus_leverage, solution.row_counts
         if np.min(keep) <= solution.gram.n * np.finfo(float).eps:
             raise Undefined("leave-one-out does not exist: a point fixes its own output. Lower C.")
         r = solution.loo_residuals
-        count = copies * solution.costs
+        count = row_counts * solution.costs
         size = count.sum() * r.shape[1]
         value = float(count @ np.sum(r**2, axis=1) / size)
 
@@ -131,21 +131,25 @@ class LOO(Criterion):
 
         parts = {"press": value}
         if is_pm1(solution.Y):
-            parts["loo_error"] = error_fraction(solution.Y, solution.loo_outputs, copies)
+            parts["loo_error"] = error_fraction(solution.Y, solution.loo_outputs, row_counts)
         return LazyReading(value, derive, parts)
 
     @read.register
     def _(self, solution: LinearSolution) -> Reading:
-        keep, r, size = solution.keep, solution.left, solution.mass * solution.Y.shape[1]
+        keep, r, size = (
+            solution.one_minus_leverage,
+            solution.loo_residuals,
+            solution.total_weight * solution.Y.shape[1],
+        )
         value = solution.press()
 
         def slope():
             nu = solution.smoother.residual_slope(solution.targets)
-            d = solution.share * solution.smoother.diag_slope()
-            return solution.along(2 * (((r * nu).sum(1) - (r**2).sum(1) * d) / keep).sum() / size)
+            d = solution.fraction_of_one_row * solution.smoother.diag_slope()
+            return solution.slope_along_alpha(2 * (((r * nu).sum(1) - (r**2).sum(1) * d) / keep).sum() / size)
 
         def adjoint():
-            diag = 2 * solution.share * (r**2).sum(1) / keep / size
+            diag = 2 * solution.fraction_of_one_row * (r**2).sum(1) / keep / size
             return solution.adjoint(
                 Sensitivity(diag, P=-r / keep[:, None] / size, Q=solution.targets.Y)
             )  # eq. (7)
@@ -211,7 +215,7 @@ def _(solution: LSSVMSolution):
 @loo_outputs.register
 def _(solution: SmoothSolution):
     """:math:`u_i` of eq. (1)."""
-    return solution.z - solution.share * solution.a * solution.V / solution.keep
+    return solution.z - solution.fraction_of_one_row * solution.a * solution.V / solution.one_minus_leverage
 
 
 @loo_outputs.register
@@ -225,8 +229,8 @@ class _SoftmaxRemoval:
 
     def __init__(self, solution):
         self.solution, space, state = solution, solution.space, solution.state
-        self.a = solution.share[:, None] * state.a
-        VW = np.matmul(solution.V, solution.share[:, None, None] * state.W)
+        self.a = solution.fraction_of_one_row[:, None] * state.a
+        VW = np.matmul(solution.V, solution.fraction_of_one_row[:, None, None] * state.W)
         self.N = np.linalg.inv(np.eye(VW.shape[1]) - VW)
         self.T = np.matmul(self.N, solution.V)
         self.Ta = np.einsum("nab,nb->na", self.T, self.a)
@@ -240,7 +244,9 @@ class _SoftmaxRemoval:
         Tg = np.einsum("nab,nb->na", self.T, g)
         E = -(Ng[:, :, None] * Na[:, None, :] + Na[:, :, None] * Ng[:, None, :]) / 2
         moved = (Tg[:, :, None] * self.Ta[:, None, :] + self.Ta[:, :, None] * Tg[:, None, :]) / 2
-        return differentiate_blocks(s, Ng - s.share[:, None] * third_derivative_term(s, moved), E)
+        return differentiate_blocks(
+            s, Ng - s.fraction_of_one_row[:, None] * third_derivative_term(s, moved), E
+        )
 
 
 def _misses(T, u):

@@ -62,11 +62,13 @@ class Mallows(Criterion):
             per_output = (solution.rss_slope - 2 * s2 * solution.smoother.trace_slope()) / n
             if moves:
                 per_output = per_output + 2 * df / n * noise.residual_variance_slope(solution)
-            return solution.along(per_output.mean())
+            return solution.slope_along_alpha(per_output.mean())
 
         def adjoint():
             Y = solution.targets.Y
-            M = Sensitivity(identity=2 * s2.mean() / n, P=-solution.rho / (n * k), Q=Y)  # eq. (2)
+            M = Sensitivity(
+                identity=2 * s2.mean() / n, P=-solution.whitened_residuals / (n * k), Q=Y
+            )  # eq. (2)
             if moves:
                 M = M + noise.residual_variance_sensitivity(solution, np.full(k, 2 * df / (n * k)))
             return solution.adjoint(M)

@@ -136,7 +136,7 @@ class SIC(Criterion):
 
         def slope():
             through = terms.by_s2 * noise.residual_variance_slope(solution) if moves else 0.0
-            return solution.along((terms.slope + through).mean())
+            return solution.slope_along_alpha((terms.slope + through).mean())
 
         return PathReading(float(terms.value.mean()), adjoint, slope, parts)
 
@@ -152,7 +152,7 @@ class SIC(Criterion):
             return _remembered(solution, self.reference)
         metric = solution.metric()
         return (
-            norm.stabilised(metric, self.gamma, solution.repeats)
+            norm.stabilised(metric, self.gamma, solution.n_extra_rows)
             if self.norm == "gamma"
             else norm.pseudo_inverse(metric)
         )
@@ -188,7 +188,7 @@ class _Terms:
     spread: "_Spread"
     path: "_Spread"  # of the part that depends on the fit
     by_s2: Vector
-    reach: float  # tr W^2 H
+    row_norms2: float  # tr W^2 H
 
     @property
     def smooth(self):
@@ -201,7 +201,7 @@ def _commuting(solution, W, s2, part):
     """Equations (2) and (3) when R and W share their eigenvectors: O(n)."""
     s, t = solution.smoother, solution.targets
     g, h, c2, w, w0 = s.g, s.h, t.c**2, W.omega, W.outside
-    null, inside = s.basis.null + solution.repeats, (w > 0)[:, None]
+    null, inside = s.basis.null + solution.n_extra_rows, (w > 0)[:, None]
     m = w * (h * (h - 2) if part else g**2)  # h (h - 2) = g^2 - 1
     by_s2 = 2 * (w @ h) if part else w @ (h**2 - g**2) - w0 * null
     value = m @ c2 + s2 * by_s2 + w0 * t.rest2
@@ -216,21 +216,21 @@ def _commuting(solution, W, s2, part):
 def _general(solution, W, s2, part):
     """Equations (1) and (3) for any W: O(n^2) per ridge parameter after one product with the basis."""
     s, t = solution.smoother, solution.targets
-    sight = norm.sight(s.basis, W)
+    sight = norm.norm_in_basis(s.basis, W)
     h, turn = np.r_[np.ones(sight.p), s.h], np.r_[np.zeros(sight.p), s.g * s.h]
-    Wrho = W.apply(solution.rho)
+    Wrho = W.apply(solution.whitened_residuals)
     by_s2 = 2 * h @ sight.diag - (0.0 if part else W.trace)
-    quadratic, My = (solution.rho * Wrho).sum(0), s.apply(Wrho)
+    quadratic, My = (solution.whitened_residuals * Wrho).sum(0), s.apply(Wrho)
     if part:
-        f = t.Y - solution.rho
+        f = t.Y - solution.whitened_residuals
         quadratic = (f * W.apply(f - 2 * t.Y)).sum(0)
     slope = 2 * (Wrho * s.residual_slope(t)).sum(0) - 2 * s2 * (turn @ sight.diag)
     g = np.r_[np.zeros(sight.p), s.g]
     square, Wy = sight.square(g**2), W.apply(t.Y)
     whole = _Spread.of(s2, (My**2).sum(0), square)
     path = _Spread.of(s2, ((My - Wy) ** 2).sum(0), square + sight.norm2 - 2 * sight.square(g))
-    by_s2, reach = np.full_like(s2, by_s2), float(sight.reach @ h)
-    return _Terms(W, part, quadratic + s2 * by_s2, slope, path if part else whole, path, by_s2, reach)
+    by_s2, row_norms2 = np.full_like(s2, by_s2), float(sight.row_norms2 @ h)
+    return _Terms(W, part, quadratic + s2 * by_s2, slope, path if part else whole, path, by_s2, row_norms2)
 
 
 def _remembered(solution, reference):
@@ -255,7 +255,7 @@ def _adjoint(solution, terms, s2, moves):
     if terms.part and _closed(solution):
         G = _part_adjoint(solution, s2)
     else:
-        M = Sensitivity(P=-W.apply(solution.rho) / k, Q=Y) + W.sensitivity(s2.mean())
+        M = Sensitivity(P=-W.apply(solution.whitened_residuals) / k, Q=Y) + W.sensitivity(s2.mean())
         G = solution.adjoint(M)
         if W.moves:
             G = G + _placed(solution, _explicit(solution, terms, s2))
@@ -279,7 +279,7 @@ def _part_adjoint(solution, s2):
     """
     s, c, k, s2 = solution.smoother, solution.targets.c, len(s2), s2.mean()
     x = 1 / (s.basis.s + s.lam)
-    if solution.machine.moving:
+    if solution.machine.penalty_is_kernel:
         a, b = scale(x, c), scale(x**2, c)
         P, Q, f = [a / 2, s.lam * a], [a, b], -2 * s2 * x**2
     else:
@@ -312,7 +312,7 @@ def _explicit(solution, terms, s2):
               \text{for the part alone also} \quad (Wy)(Wy)' - \sigma^2 W^2.
     """
     W, Y, k, s2 = terms.W, solution.targets.Y, len(s2), s2.mean()
-    a, b = W.apply(solution.rho), W.apply(Y)
+    a, b = W.apply(solution.whitened_residuals), W.apply(Y)
 
     def apply(V):
         WV = W.apply(V)
@@ -322,6 +322,6 @@ def _explicit(solution, terms, s2):
 
     if not W.gamma_rate:
         return apply
-    by_gamma = -float((a**2).sum()) / k - 2 * s2 * terms.reach + s2 * W.square  # the trace of the above
+    by_gamma = -float((a**2).sum()) / k - 2 * s2 * terms.row_norms2 + s2 * W.square  # the trace of the above
     rate, q = W.gamma_rate * by_gamma, W.basis.Q[:, :1]
     return lambda V: apply(V) + rate * (q @ (q.T @ V))

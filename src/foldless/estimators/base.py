@@ -86,9 +86,7 @@ class BaseKernelEstimator(BaseEstimator):
         self.criterion_value_ = float(selection.reading.value)
         self.trace_ = list(selection.outcome.trace)
         self.n_evaluations_ = len(self.trace_)
-        points, coefficients = selection.representation.expansion(
-            selection.solution.gram, selection.solution.alpha
-        )
+        points, coefficients = selection.builder.expansion(selection.solution.gram, selection.solution.alpha)
         self.X_fit_ = self._rows if self._pairwise else points
         self.dual_coef_ = coefficients.T
         self.intercept_ = np.asarray(selection.solution.b, dtype=float)

@@ -32,12 +32,12 @@ class Sigmoid:
         return softmax(self.slope * _logits(outputs), axis=1)
 
 
-def calibrate(outputs, Y, copies=None):
-    """Fit the sigmoid to outputs (n, k) of labels ``Y`` (n, k); ``copies`` counts the samples behind each row."""
-    copies = np.ones(len(Y)) if copies is None else copies
+def calibrate(outputs, Y, row_counts=None):
+    """Fit the sigmoid to outputs (n, k) of labels ``Y`` (n, k); ``row_counts`` counts the samples behind each row."""
+    row_counts = np.ones(len(Y)) if row_counts is None else row_counts
     label, f = class_index(Y), _logits(outputs)
-    spread = max(float(np.sqrt(np.average(f**2, weights=copies, axis=0).mean())), np.finfo(float).tiny)
-    own = (np.bincount(label, copies)[label] + 1) / (np.bincount(label, copies)[label] + 2)
+    spread = max(float(np.sqrt(np.average(f**2, weights=row_counts, axis=0).mean())), np.finfo(float).tiny)
+    own = (np.bincount(label, row_counts)[label] + 1) / (np.bincount(label, row_counts)[label] + 2)
     target = np.where(
         label[:, None] == np.arange(f.shape[1]), own[:, None], (1 - own[:, None]) / (f.shape[1] - 1)
     )
@@ -45,8 +45,8 @@ def calibrate(outputs, Y, copies=None):
 
     def cost(s):
         error = softmax(s[0] * f, axis=1) - target
-        value = -copies @ np.sum(target * log_softmax(s[0] * f, axis=1), axis=1)
-        return value, np.array([copies @ np.sum(error * f, axis=1)])
+        value = -row_counts @ np.sum(target * log_softmax(s[0] * f, axis=1), axis=1)
+        return value, np.array([row_counts @ np.sum(error * f, axis=1)])
 
     fit = minimize(
         cost, [1.0], jac=True, method="L-BFGS-B", bounds=[STEEP], options={"ftol": 1e-14, "gtol": 1e-10}

@@ -145,9 +145,9 @@ class KernelLogisticRegression(ClassifierMixin, BaseKernelClassifier):
         X, y, Y, copies = self._check_labels(X, y, sample_weight)
         weights = compute_sample_weight(self.class_weight, y) * copies
         if self._joint:
-            machine = SoftmaxMachine(C, bias=True, weights=weights, copies=copies)
+            machine = SoftmaxMachine(C, bias=True, weights=weights, row_counts=copies)
         else:
-            machine = SmoothMachine(Logistic(), C, bias=True, weights=weights, copies=copies)
+            machine = SmoothMachine(Logistic(), C, bias=True, weights=weights, row_counts=copies)
         selection = self._tune(X, Y, machine, fixed)
         self.C_ = selection.machine.C
         outputs = left_out(selection.solution)

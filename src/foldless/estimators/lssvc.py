@@ -143,7 +143,7 @@ class KernelLSSVC(ClassifierMixin, BaseKernelClassifier):
         X, y, Y, copies = self._check_labels(X, y, sample_weight)
         weights = compute_sample_weight(self.class_weight, y) * copies
         costs = compute_sample_weight(self.class_weight, y) if isinstance(self.class_weight, dict) else None
-        machine = LSSVM(C, bool(self.bias), weights, copies=copies, costs=costs)
+        machine = LSSVM(C, bool(self.bias), weights, row_counts=copies, costs=costs)
         selection = self._tune(X, Y, machine, fixed)
         self.C_ = selection.machine.C
         outputs = selection.solution.loo_outputs

@@ -93,7 +93,7 @@ class KernelPoissonRegressor(RegressorMixin, BaseKernelEstimator):
         X, y = self._check_fit(X, y, y_numeric=True)
         X, y, copies = self._weigh(X, np.asarray(y, dtype=float), sample_weight)
         Poisson().check(y)
-        machine = SmoothMachine(Poisson(), 1 / alpha, bias=True, weights=copies, copies=copies)
+        machine = SmoothMachine(Poisson(), 1 / alpha, bias=True, weights=copies, row_counts=copies)
         selection = self._tune(X, y[:, None], machine, fixed)
         self.alpha_ = 1 / selection.machine.C
         self.loo_decision_ = loo_outputs(selection.solution.columns[0])

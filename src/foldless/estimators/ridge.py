@@ -154,7 +154,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
             self.noise_variance_ = solution.variances()
         if selection.criterion.name == "loo":
             root = np.ones(len(Y)) if copies is None else np.sqrt(copies)
-            self.loo_decision_ = self._shaped(Y - solution.left / root[:, None])
+            self.loo_decision_ = self._shaped(Y - solution.loo_residuals / root[:, None])
         return self
 
     def _penalty(self):

@@ -117,7 +117,7 @@ class KernelSubsetRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegresso
         return self._grow(X, Y, machine)
 
     def _grow(self, X, Y, machine):
-        ridge = Ridge(1.0, machine.bias, machine.weights, copies=machine.copies)
+        ridge = Ridge(1.0, machine.bias, machine.weights, row_counts=machine.row_counts)
         criterion = as_criterion(self.criterion)
         tuned = self._select(
             X, Y, ridge, fixed=False, criterion=criterion if criterion.tunes_kernel else "loo"

@@ -212,9 +212,9 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
     def _bayes(self, selection):
         """Coefficients of the posterior means, and the matrices that reduce the prior variance."""
         posteriors = [ep_posterior(column) for column in selection.solution.columns]
-        gram, representation = selection.solution.gram, selection.representation
+        gram, builder = selection.solution.gram, selection.builder
         b = np.column_stack([posterior.b for posterior in posteriors])
-        mean = representation.expansion(gram, b)[1].T
+        mean = builder.expansion(gram, b)[1].T
         return mean, [_reduction(gram, posterior.factor) for posterior in posteriors]
 
     def _outputs(self, X):

@@ -41,9 +41,9 @@ class Operator(LinearOperator):
 
     __rmul__ = __mul__
 
-    def on(self, F):
+    def times_features(self, F):
         """Return the products with F."""
-        found = [(scale, term.on(F)) for scale, term in self.terms]
+        found = [(scale, term.times_features(F)) for scale, term in self.terms]
         parts = [replace(part, scale=scale * part.scale) for scale, thin in found for part in thin.parts]
         return FeatureProducts(parts, sum(scale * thin.square for scale, thin in found))
 
@@ -86,9 +86,9 @@ class SymmetricOuter:
         """Return the product with a block."""
         return (self.P @ (self.Q.T @ M) + self.Q @ (self.P.T @ M)) / 2
 
-    def on(self, F):
+    def times_features(self, F):
         """Return the products with F."""
-        PF, QF = F.down(self.P).T, F.down(self.Q).T
+        PF, QF = F.transpose_times(self.P).T, F.transpose_times(self.Q).T
         part = RowTerm(lambda F, P, Q: (P @ QF + Q @ PF) / 2, (self.P, self.Q))
         return FeatureProducts([part], symmetric(PF.T @ QF))
 
@@ -96,8 +96,8 @@ class SymmetricOuter:
 def on_features(G, F):
     """Return the products :class:`FeatureProducts` of an array or an operator with features."""
     if isinstance(G, Operator):
-        return G.on(F)
-    return ByProducts(lambda M: G @ M).on(F)
+        return G.times_features(F)
+    return ByProducts(lambda M: G @ M).times_features(F)
 
 
 def add_symmetric(G, P, Q):
@@ -113,7 +113,7 @@ class ByProducts:
 
     apply: Callable[[np.ndarray], np.ndarray]
 
-    def on(self, F):
+    def times_features(self, F):
         """Return the products with F."""
         F = F.whole()
         GF = self.apply(F)
@@ -137,7 +137,7 @@ class Complement:
     --------
     >>> import numpy as np
     >>> N = Complement(np.array([[0.6], [0.8]]))
-    >>> N.up(np.eye(1)).round(3).T
+    >>> N.times(np.eye(1)).round(3).T
     array([[-0.8,  0.6]])
     """
 
@@ -151,13 +151,13 @@ class Complement:
             F = _mirror(w, F)
             self.mirrors.append(w)
 
-    def down(self, M):
+    def transpose_times(self, M):
         """Return ``N'M`` with ``N`` (n, n - p) an orthonormal basis of the complement."""
         for w in self.mirrors:
             M = _mirror(w, M)
         return M[self.p :]
 
-    def up(self, V):
+    def times(self, V):
         """Return ``N V``."""
         V = np.concatenate([np.zeros((self.p, *V.shape[1:])), V])
         for w in reversed(self.mirrors):
@@ -192,9 +192,9 @@ class Embedded:
         out[self.rows] = self.G @ M[self.rows]
         return out
 
-    def on(self, F):
+    def times_features(self, F):
         """Return the products with F."""
-        thin = self.G.on(F.pick(self.rows))
+        thin = self.G.times_features(F.select_rows(self.rows))
         return FeatureProducts([_EmbeddedPart(thin, self.rows)], thin.square)
 
 

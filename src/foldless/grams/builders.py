@@ -141,7 +141,9 @@ class NystromBuilder:
     def expansion(self, K, alpha):
         """Return landmarks and coefficients ``beta`` with ``f(x) = k(x, landmarks) @ beta``."""
         L, kept = K.root
-        return self.X[self.landmarks[kept]], solve_lower(L, K.features().down(alpha), transposed=True)
+        return self.X[self.landmarks[kept]], solve_lower(
+            L, K.features().transpose_times(alpha), transposed=True
+        )
 
 
 def _unroot(L, M):

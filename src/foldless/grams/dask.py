@@ -122,7 +122,7 @@ class DaskGram(FeatureGram):
 
     @cached_property
     def _mean(self):
-        return RemoteFeatures(self.blocks).down(np.full(self.n, 1 / self.n))
+        return RemoteFeatures(self.blocks).transpose_times(np.full(self.n, 1 / self.n))
 
     def shifted(self, constant):
         """Return ``K + constant 11'``."""

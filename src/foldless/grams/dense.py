@@ -165,9 +165,11 @@ class DenseGram:
         """Return n - p left singular vectors of ``(I - free free') S K B`` and the squared singular values."""
         N = Complement(free)
         KB = self.K if B is None else self.K @ B
-        V, t, _ = svd(N.down(s[:, None] * KB), full_matrices=KB.shape[1] < self.n - N.p, check_finite=False)
+        V, t, _ = svd(
+            N.transpose_times(s[:, None] * KB), full_matrices=KB.shape[1] < self.n - N.p, check_finite=False
+        )
         t = np.r_[t, np.zeros(V.shape[1] - len(t))]
-        return N.up(V), t**2
+        return N.times(V), t**2
 
     @cached_property
     def _weighted(self):

@@ -65,7 +65,7 @@ class Features:
         """Return all rows, for what cannot be done in strips."""
         return self.take(slice(None))
 
-    def pick(self, rows):
+    def select_rows(self, rows):
         """Return the features of some rows, an array of numbers; nothing is copied."""
         return replace(self, index=rows if self.index is None else self.index[rows])
 
@@ -85,11 +85,11 @@ class Features:
             out[rows] = found
         return out
 
-    def down(self, M):
+    def transpose_times(self, M):
         """Return ``F' M``."""
         return self.total(lambda F, M: F.T @ M, M)
 
-    def up(self, B):
+    def times(self, B):
         """Return ``F B``."""
         return self.each(lambda F: F @ B)
 

@@ -69,11 +69,11 @@ class FeatureGram:
 
     @cached_property
     def _mean(self):
-        return self.features().down(np.full(self.n, 1 / self.n))
+        return self.features().transpose_times(np.full(self.n, 1 / self.n))
 
     def matmul(self, M):
         """Return ``K @ M``."""
-        return self.features().up(self.features().down(M))
+        return self.features().times(self.features().transpose_times(M))
 
     def diag(self):
         """Return the diagonal."""
@@ -176,10 +176,10 @@ class LowRankGram(FeatureGram):
     def image_beside(self, free, s, B=None):
         """Return left singular vectors of ``(I - free free') S K B`` and the squared singular values."""
         N = Complement(free)
-        Q, T = np.linalg.qr(N.down(s[:, None] * self.F))
+        Q, T = np.linalg.qr(N.transpose_times(s[:, None] * self.F))
         FB = self.F.T if B is None else self.F.T @ B
         U, t, _ = np.linalg.svd(T @ FB, full_matrices=False)
-        return N.up(Q @ U), t**2
+        return N.times(Q @ U), t**2
 
     @cached_property
     def _weighted(self):
@@ -214,7 +214,9 @@ class LowRankFactor:
 
     def covariance(self, M):
         """Return ``V M``."""
-        return self.F.up(solve_lower(self.L, solve_lower(self.L, self.F.down(M)), transposed=True))
+        return self.F.times(
+            solve_lower(self.L, solve_lower(self.L, self.F.transpose_times(M)), transposed=True)
+        )
 
     def solve(self, M):
         """Return ``A M = W M - W V W M``."""
@@ -308,7 +310,7 @@ class Congruence:
         EHM = f._times(self.e, M - f.covariance(f._times(f.w, M)))
         return EHM - f._times(f.w, f.covariance(EHM))
 
-    def on(self, F):
+    def times_features(self, F):
         """Return the products with the features the factor was made from; eq. (2). A bias does not see their means."""
         f, N = self.factor, self.factor._N[:, : F.width]
         MN = f._middle(self.e) @ N
@@ -331,7 +333,7 @@ class Resolvent:
         """Return the product with a block."""
         return self.factor.solve(M)
 
-    def on(self, F):
+    def times_features(self, F):
         """Return the products with the features the factor was made from."""
         f, N = self.factor, self.factor._N[:, : F.width]
         part = RowTerm(lambda X, w: w[:, None] * (X @ N), (f.w,), f.X)

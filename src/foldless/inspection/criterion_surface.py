@@ -88,7 +88,7 @@ def surface(selection, seconds=SECONDS):
     if len(named) != 2:
         return None
     problem = sketch(selection.problem)
-    landmarks = getattr(problem.representation, "landmarks", None)
+    landmarks = getattr(problem.builder, "landmarks", None)
     count = None if landmarks is None else len(landmarks)
     with one_blas_thread():  # many small fits
         x, y = _axes(problem, selection.outcome, seconds)
@@ -136,11 +136,11 @@ def _axes(problem, outcome, seconds):
 
 def sketch(problem):
     """Return the same problem on few landmarks and at the accuracy of a picture."""
-    X, machine = problem.representation.X, getattr(problem.machine, "rough", problem.machine)
+    X, machine = problem.builder.X, getattr(problem.machine, "rough", problem.machine)
     whole = X.shape[0] <= ALL_ROWS or has_noise(problem.kernel) or is_precomputed(problem.kernel)
     landmarks = None if whole else spread_landmarks(X, min(LANDMARKS, X.shape[0]), np.random.default_rng(0))
     return replace(
-        problem, machine=machine, representation=DenseBuilder(X) if whole else NystromBuilder(X, landmarks)
+        problem, machine=machine, builder=DenseBuilder(X) if whole else NystromBuilder(X, landmarks)
     )
 
 

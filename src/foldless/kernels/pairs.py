@@ -156,4 +156,5 @@ def _row_norms(X):
 
 
 def to_dense(X):
+    """Return ``X`` as an array."""
     return X.toarray() if sp.issparse(X) else X

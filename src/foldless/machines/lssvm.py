@@ -47,7 +47,7 @@ class LSSVM:
         Whether an unpenalised constant is part of the model.
     weights : array of shape (n,) or "balanced", optional
         Positive sample weights; by default all 1. ``"balanced"`` gives the classes equal total weight.
-    copies : array of shape (n,), optional
+    row_counts : array of shape (n,), optional
         How many samples each row stands for, already part of ``weights``: leaving one out leaves the others in.
     costs : array of shape (n,), optional
         What the errors on the points cost when they are left out; by default all 1.
@@ -60,7 +60,7 @@ class LSSVM:
     bias: bool = True
     weights: Vector | str | None = None
     route: str = "cholesky"
-    copies: Vector | None = None
+    row_counts: Vector | None = None
     costs: Vector | None = None
     sign: ClassVar[float] = 1.0
 
@@ -82,7 +82,7 @@ class LSSVM:
         return replace(self, C=float(np.exp(theta[0])))
 
     @property
-    def along(self):
+    def for_regularisation_path(self):
         """The same machine, made for many values of C on one Gram."""
         return replace(self, route="spectrum")
 
@@ -105,7 +105,7 @@ class LSSVM:
         solutions : tuple of L solutions
             O(n^2) each for the fit and its leave-one-out residuals.
         """
-        return tuple(replace(self.along, C=float(c)).solve(gram, Y) for c in C)
+        return tuple(replace(self.for_regularisation_path, C=float(c)).solve(gram, Y) for c in C)
 
     def _weights(self, n, Y):
         if self.weights is None:
@@ -156,9 +156,9 @@ class LSSVMSolution:
         return self.v @ (self.Y - self.gram.matmul(self.alpha)) / self.v.sum()
 
     @property
-    def copies(self):
+    def row_counts(self):
         """How many samples each row stands for (n,)."""
-        return np.ones(self.gram.n) if self.machine.copies is None else self.machine.copies
+        return np.ones(self.gram.n) if self.machine.row_counts is None else self.machine.row_counts
 
     @property
     def costs(self):
@@ -181,15 +181,15 @@ class LSSVMSolution:
         return self.Y - self.residuals
 
     @cached_property
-    def keep(self):
+    def one_minus_leverage(self):
         """One minus the leverage of one sample (n,): what it leaves to the others."""
         left = self.factor.inverse_diag()
-        return left if self.machine.copies is None else 1 - (1 - left) / self.copies
+        return left if self.machine.row_counts is None else 1 - (1 - left) / self.row_counts
 
     @cached_property
     def loo_residuals(self):
         """Residuals of the machines that did not see the sample (n, k); eq. (3)."""
-        return self.residuals / self.keep[:, None]
+        return self.residuals / self.one_minus_leverage[:, None]
 
     @property
     def loo_outputs(self):

@@ -64,7 +64,7 @@ class Ridge:
         Positive sample weights; by default all 1.
     penalty : {"K", "I"} or array of shape (n, n), default="K"
         T in (1).
-    copies : array of shape (n,), optional
+    row_counts : array of shape (n,), optional
         How many equal rows each row stands for (their weights are then part of ``weights``): criteria count them.
     route : {"auto", "spectrum", "factor"}, default="auto"
         How to solve. ``"spectrum"`` makes every further ridge parameter on the same Gram cheap, ``"factor"`` (dense
@@ -83,7 +83,7 @@ class Ridge:
     bias: bool = False
     weights: Vector | None = None
     penalty: Any = "K"
-    copies: Vector | None = None
+    row_counts: Vector | None = None
     route: str = "auto"
 
     sign: ClassVar[float] = -1.0  # a larger alpha fits less
@@ -106,7 +106,7 @@ class Ridge:
         return replace(self, alpha=float(np.exp(theta[0])))
 
     @property
-    def moving(self):
+    def penalty_is_kernel(self):
         """Whether the penalty moves with K."""
         return isinstance(self.penalty, str) and self.penalty == "K"
 
@@ -145,7 +145,7 @@ class Ridge:
 
     def basis(self, gram):
         """Return the eigenpairs all ridge parameters share; computed once per Gram."""
-        if self.moving:
+        if self.penalty_is_kernel:
             return kernel_basis(gram, self.bias, self.weights)
         if self._key not in gram.memo:
             gram.memo[self._key] = (self._decompose(gram), self.penalty, self.weights)
@@ -157,7 +157,7 @@ class Ridge:
         return ("ridge", penalty, self.bias, id(self.weights))
 
     def _prefers_factor(self, gram):
-        if not (self.moving and gram.dense) or self.route == "spectrum":
+        if not (self.penalty_is_kernel and gram.dense) or self.route == "spectrum":
             return False
         if self.route == "factor":
             return True
@@ -193,8 +193,10 @@ class Ridge:
         free = intercept(gram.n, self.bias, self.weights)
         root = np.ones(gram.n) if self._root is None else self._root
         Q, s = thin(gram).image_beside(free, root)
-        lift = gram.matmul(scale(root, Q))
-        return Basis(Q, s, free, Q.shape[1] + free.shape[1] >= gram.n, self._root, lift, np.zeros_like(free))
+        coef_map = gram.matmul(scale(root, Q))
+        return Basis(
+            Q, s, free, Q.shape[1] + free.shape[1] >= gram.n, self._root, coef_map, np.zeros_like(free)
+        )
 
     def _matrix_basis(self, gram):
         r"""Basis for a matrix T: unpenalised coefficients are free, the others are measured by :math:`T^{1/2}`."""
@@ -204,9 +206,9 @@ class Ridge:
         free, back = column_space(C)
         Q, s = thin(gram).image_beside(free, root, B)
         lift_free = E @ back[int(self.bias) :]
-        lift = B @ (B.T @ gram.matmul(scale(root, Q)))
-        lift = lift - lift_free @ (free.T @ scale(root, gram.matmul(lift)))
-        return Basis(Q, s, free, Q.shape[1] + free.shape[1] >= gram.n, self._root, lift, lift_free)
+        coef_map = B @ (B.T @ gram.matmul(scale(root, Q)))
+        coef_map = coef_map - lift_free @ (free.T @ scale(root, gram.matmul(coef_map)))
+        return Basis(Q, s, free, Q.shape[1] + free.shape[1] >= gram.n, self._root, coef_map, lift_free)
 
 
 def penalty_roots(T, n):
@@ -272,17 +274,17 @@ class RidgeSolution(LinearSolution):
         self._needs_proper_prior()
         m, s2 = self.penalised, self.variances(sigma2)
         value = m * np.log(2 * np.pi * s2) + s.quadratic(t) / s2 + s.logdet() + self._jacobian()
-        slope = s.quadratic_slope(t) / s2 - (m - self.freedom)
+        slope = s.quadratic_slope(t) / s2 - (m - self.residual_df)
         M = Sensitivity(inverse=1.0, P=-t.Y / (2 * s2 * len(s2)), Q=t.Y)
         return float(value.mean()), float(slope.mean()), M
 
     def _jacobian(self):
         if self.machine.weights is None:
             return 0.0
-        v, copies = self.machine.weights, self.machine.copies
-        copies = np.ones(self.n) if copies is None else copies
-        mean = np.log(v.sum() / copies.sum()) if self.machine.bias else 0.0
-        return mean - copies @ np.log(v / copies)
+        v, row_counts = self.machine.weights, self.machine.row_counts
+        row_counts = np.ones(self.n) if row_counts is None else row_counts
+        mean = np.log(v.sum() / row_counts.sum()) if self.machine.bias else 0.0
+        return mean - row_counts @ np.log(v / row_counts)
 
     def _needs_proper_prior(self):
         if self.smoother.penalised + int(self.machine.bias) < self.n:

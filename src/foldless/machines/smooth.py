@@ -50,7 +50,7 @@ class SmoothMachine:
         Whether an unpenalised constant is part of the model.
     weights : array of shape (n,), optional
         What the loss of each point counts; by default 1.
-    copies : array of shape (n,), optional
+    row_counts : array of shape (n,), optional
         How many equal rows each point stands for; by default 1. Part of ``weights`` already, it tells a leave-one-out
         criterion to leave out one copy, not all.
     decrement : float, default=1e-20
@@ -61,7 +61,7 @@ class SmoothMachine:
     C: float = 1.0
     bias: bool = True
     weights: Vector | None = None
-    copies: Vector | None = None
+    row_counts: Vector | None = None
     decrement: float = DECREMENT
 
     sign: ClassVar[float] = 1.0
@@ -71,7 +71,7 @@ class SmoothMachine:
             raise ValueError(f"C must be a positive number, got {self.C!r}.")
 
     @property
-    def rough(self):
+    def with_search_accuracy(self):
         """The same machine at the accuracy a search needs."""
         return replace(self, decrement=max(self.decrement, ROUGH))
 
@@ -272,14 +272,18 @@ class SmoothSolution:
         return {}
 
     @cached_property
-    def share(self):
+    def fraction_of_one_row(self):
         """The part of a point that is one row: 1, or one over the number of its copies."""
-        return np.ones(self.gram.n) if self.machine.copies is None else 1 / np.maximum(self.machine.copies, 1)
+        return (
+            np.ones(self.gram.n)
+            if self.machine.row_counts is None
+            else 1 / np.maximum(self.machine.row_counts, 1)
+        )
 
     @cached_property
-    def keep(self):
+    def one_minus_leverage(self):
         """``1 - w V_ii`` for the share of a point that is one row: what it leaves to the others."""
-        return self.factor.inverse_diag() + (1 - self.share) * self.w * self.V
+        return self.factor.inverse_diag() + (1 - self.fraction_of_one_row) * self.w * self.V
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,7 +49,7 @@ class SoftmaxMachine:
         Whether unpenalised constants are part of the model.
     weights : array of shape (n,), optional
         What the loss of each point counts; by default 1.
-    copies : array of shape (n,), optional
+    row_counts : array of shape (n,), optional
         How many equal rows each point stands for; see :class:`foldless.machines.SmoothMachine`.
     decrement : float, default=1e-20
         Stop when the Newton decrement falls below this, per point.
@@ -58,7 +58,7 @@ class SoftmaxMachine:
     C: float = 1.0
     bias: bool = True
     weights: Vector | None = None
-    copies: Vector | None = None
+    row_counts: Vector | None = None
     decrement: float = DECREMENT
 
     sign: ClassVar[float] = 1.0
@@ -68,7 +68,7 @@ class SoftmaxMachine:
             raise ValueError(f"C must be a positive number, got {self.C!r}.")
 
     @property
-    def rough(self):
+    def with_search_accuracy(self):
         """The same machine at the accuracy a search needs."""
         return replace(self, decrement=max(self.decrement, ROUGH))
 
@@ -81,7 +81,7 @@ class SoftmaxMachine:
         """Return the machine with another C."""
         return replace(self, C=float(np.exp(theta[0])))
 
-    def functions(self, columns):
+    def n_joint_functions(self, columns):
         """How many functions are fitted together for so many columns of targets."""
         return max(1, columns - 1)
 
@@ -320,9 +320,13 @@ class SoftmaxSolution:
         return self.C * np.trace(self.state.W, axis1=1, axis2=2)
 
     @cached_property
-    def share(self):
+    def fraction_of_one_row(self):
         """The part of a point that is one row: 1, or one over the number of its copies."""
-        return np.ones(self.gram.n) if self.machine.copies is None else 1 / np.maximum(self.machine.copies, 1)
+        return (
+            np.ones(self.gram.n)
+            if self.machine.row_counts is None
+            else 1 / np.maximum(self.machine.row_counts, 1)
+        )
 
     @cached_property
     def inverse(self):

@@ -33,7 +33,7 @@ class Subset:
         Whether an intercept is part of the model.
     weights : array of shape (n,), optional
         Positive sample weights; by default all 1.
-    copies : array of shape (n,), optional
+    row_counts : array of shape (n,), optional
         How many equal rows each row stands for; criteria count them.
 
     Examples
@@ -48,9 +48,9 @@ class Subset:
     indices: Vector
     bias: bool = False
     weights: Vector | None = None
-    copies: Vector | None = None
+    row_counts: Vector | None = None
 
-    moving = False  # no penalty that could move with K
+    penalty_is_kernel = False  # no penalty that could move with K
 
     def __post_init__(self):
         S = np.asarray(self.indices)

@@ -29,12 +29,12 @@ class Search:
         raise NotImplementedError
 
     @property
-    def rough(self):
+    def with_search_accuracy(self):
         """The search at the accuracy that another search on a finer representation needs from it."""
         return self
 
     @property
-    def polish(self):
+    def near_optimum(self):
         """The search that goes on from the optima of this one, on a finer representation of the same problem."""
         return self
 

@@ -49,11 +49,11 @@ class EarlyStopping(Search):
         return self.search.run(walk, box, starts)
 
     @property
-    def rough(self):
+    def with_search_accuracy(self):
         """The same with a rough search."""
-        return replace(self, search=self.search.rough)
+        return replace(self, search=self.search.with_search_accuracy)
 
     @property
-    def polish(self):
+    def near_optimum(self):
         """The same with a polishing search."""
-        return replace(self, search=self.search.polish)
+        return replace(self, search=self.search.near_optimum)

@@ -20,7 +20,7 @@ from foldless.searches.starts import best_starts
 class _Target(NamedTuple):
     """The posterior over a normal density: what decides whether a point of an ellipse is taken."""
 
-    nats: float  # minus the log posterior per unit of the criterion
+    nats_per_unit: float  # minus the log posterior per unit of the criterion
     centre: Vector
     deviation: Vector
 
@@ -28,7 +28,7 @@ class _Target(NamedTuple):
         """Log of the posterior divided by the normal density, up to a constant."""
         moving = self.deviation > 0
         away = (step.theta - self.centre)[moving] / self.deviation[moving]
-        return -self.nats * step.value + away @ away / 2
+        return -self.nats_per_unit * step.value + away @ away / 2
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class EllipticalSlice(Search):
             partial(self._chain, target=target, start=start, number=i, draws=share)
             for i, (start, share) in enumerate(zip(begin, shares, strict=True))
         ]
-        return Stop.SAMPLED if Stop.SAMPLED in walk.spread(tasks) else Stop.STALLED
+        return Stop.SAMPLED if Stop.SAMPLED in walk.run_parts(tasks) else Stop.STALLED
 
     def _chain(self, walk, target, start, number, draws):
         rng, here = np.random.default_rng([self.seed, number]), walk.evaluate_value(start, "slice")
@@ -129,4 +129,4 @@ def _target(evaluate, box):
     flat, width = np.isinf(deviation), box.high - box.low
     centre = np.where(flat | (width == 0), (box.low + box.high) / 2, centre)
     deviation = np.where(width == 0, 0.0, np.where(flat, width / 4, deviation))
-    return _Target(getattr(evaluate, "nats", 1.0), centre, deviation)
+    return _Target(getattr(evaluate, "nats_per_unit", 1.0), centre, deviation)

@@ -55,11 +55,11 @@ class HMCAscent(Search):
     def run(self, walk, box, starts):
         """Glance at the starts, then climb from the best."""
         tasks = [partial(self._climb, start=start) for start in best_starts(walk, starts, self.n_starts)]
-        stops = set(walk.spread(tasks))
+        stops = set(walk.run_parts(tasks))
         return stops.pop() if len(stops) == 1 else Stop.STALLED
 
     def _climb(self, walk, start):
-        here = walk.look(start, "ascent")
+        here = walk.evaluate(start, "ascent")
         if here.gradient is None:
             return descend_by_simplex(walk, here, self.tolerance)
         rates = np.full(walk.box.size, self.stride / max(np.max(np.abs(here.gradient)), 1e-12))
@@ -71,7 +71,7 @@ class HMCAscent(Search):
                 break
             if np.max(np.abs(move)) < self.shortest:
                 break
-            there = walk.look(here.theta + move, "ascent")
+            there = walk.evaluate(here.theta + move, "ascent")
             bad = self._overshot(here, there)
             if np.any(bad):
                 rates = np.where(bad, rates / 2, rates)

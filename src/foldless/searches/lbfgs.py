@@ -41,27 +41,27 @@ class LBFGS(Search):
     name: ClassVar[str] = "lbfgs"
 
     @property
-    def rough(self):
+    def with_search_accuracy(self):
         """The same search where an evaluation costs much, or another search will follow."""
         return replace(self, tolerance=10 * self.tolerance)
 
     @property
-    def polish(self):
+    def near_optimum(self):
         """The same search near an optimum: short first steps."""
-        return replace(self.rough, stride=0.3 * self.stride)
+        return replace(self.with_search_accuracy, stride=0.3 * self.stride)
 
     def run(self, walk, box, starts):
         """Glance at the starts, then descend from the best."""
         tasks = [partial(self._descend, start=start) for start in best_starts(walk, starts, self.n_starts)]
-        return Stop.CONVERGED if set(walk.spread(tasks)) == {Stop.CONVERGED} else Stop.STALLED
+        return Stop.CONVERGED if set(walk.run_parts(tasks)) == {Stop.CONVERGED} else Stop.STALLED
 
     def _descend(self, walk, start):
-        first = walk.look(start, "descent")
+        first = walk.evaluate(start, "descent")
         if first.gradient is None:
             return descend_by_simplex(walk, first, self.tolerance)
 
         def cost(x):  # L-BFGS-B begins with a step of length one: let that be the stride
-            step = first if np.array_equal(x, begin) else walk.look(x * self.stride, "descent")
+            step = first if np.array_equal(x, begin) else walk.evaluate(x * self.stride, "descent")
             value, gradient = _finite(walk, step)
             return value / unit, gradient * self.stride / unit
 

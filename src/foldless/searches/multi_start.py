@@ -43,16 +43,16 @@ class MultiStart(Search):
         """Run the search from each start."""
         begin = best_starts(walk, starts, min(self.given, self.n_starts))
         begin = [*begin, *sobol_starts(box, self.n_starts - len(begin))]
-        stops = walk.spread([partial(self.search.run, box=box, starts=[start]) for start in begin])
+        stops = walk.run_parts([partial(self.search.run, box=box, starts=[start]) for start in begin])
         return next((stop for stop in stops if stop != Stop.STALLED), Stop.STALLED)
 
     @property
-    def rough(self):
+    def with_search_accuracy(self):
         """The same with a rough search."""
-        return replace(self, search=self.search.rough)
+        return replace(self, search=self.search.with_search_accuracy)
 
     @property
-    def polish(self):
+    def near_optimum(self):
         """Go on from the optima alone: the box was looked at."""
-        search = self.search.polish
+        search = self.search.near_optimum
         return replace(search, n_starts=self.n_starts) if hasattr(search, "n_starts") else search

@@ -36,7 +36,7 @@ class NelderMead(Search):
     def run(self, walk, box, starts):
         """Glance at the starts, then descend from the best."""
         tasks = [partial(self._descend, start=start) for start in best_starts(walk, starts, self.n_starts)]
-        return Stop.CONVERGED if set(walk.spread(tasks)) == {Stop.CONVERGED} else Stop.STALLED
+        return Stop.CONVERGED if set(walk.run_parts(tasks)) == {Stop.CONVERGED} else Stop.STALLED
 
     def _descend(self, walk, start):
         return descend_by_simplex(walk, walk.evaluate_value(start, "simplex"), self.tolerance)

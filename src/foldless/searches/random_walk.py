@@ -61,7 +61,7 @@ class RandomWalk(Search):
         """Glance at the starts, then wander from the best."""
         begin = best_starts(walk, starts, self.n_starts)
         tasks = [partial(self._wander, start=start, number=i) for i, start in enumerate(begin)]
-        return Stop.CONVERGED if set(walk.spread(tasks)) == {Stop.CONVERGED} else Stop.STALLED
+        return Stop.CONVERGED if set(walk.run_parts(tasks)) == {Stop.CONVERGED} else Stop.STALLED
 
     def _wander(self, walk, start, number):
         rng, here = np.random.default_rng([self.seed, number]), walk.evaluate_value(start, "walk")

@@ -1,7 +1,7 @@
 r"""What all searches share: looking, remembering, stopping, resuming, and running parts side by side.
 
 A search is a frozen record of options with a method ``run(walk, box, starts)``. It looks at the objective only through
-``walk.look``; budget, Ctrl-C, progress and the checkpoint file live here, once.
+``walk.evaluate``; budget, Ctrl-C, progress and the checkpoint file live here, once.
 """
 
 import time
@@ -18,7 +18,7 @@ NEAR = 0.02  # optima closer than this, in widths of the box, are one
 
 
 class SearchHalted(Exception):
-    """Raised by :meth:`SearchRun.look` when a budget is spent; carries why."""
+    """Raised by :meth:`SearchRun.evaluate` when a budget is spent; carries why."""
 
     def __init__(self, stop: Stop):
         super().__init__(stop.value)
@@ -58,7 +58,7 @@ class SearchRun:
         section=0,
         n_jobs=None,
     ):
-        self.evaluate, self.box, self.watch = evaluate, box, watch
+        self._objective, self.box, self.watch = evaluate, box, watch
         self.max_evaluations, self.n_jobs = max_evaluations, n_jobs
         self.trace: list[Step] = []
         self.optima: list[Step] = []
@@ -70,7 +70,7 @@ class SearchRun:
         self._abandoned, self._watching = Event(), Lock()
         self._parted = 0  # parts so far: each has a section of its own
 
-    def look(self, theta, why) -> Step:
+    def evaluate(self, theta, why) -> Step:
         """Evaluate value and gradient at ``theta`` (clipped to the box) and remember them."""
         return self._look(theta, why, self._gradient)
 
@@ -107,7 +107,7 @@ class SearchRun:
 
     def _evaluate(self, theta, why, gradient):
         begun = time.perf_counter()
-        evaluation = self.evaluate(theta, self._carry)
+        evaluation = self._objective(theta, self._carry)
         slope = gradient(evaluation)
         error = None if slope is None else evaluation.error
         if evaluation.warm_start is not None:
@@ -119,7 +119,7 @@ class SearchRun:
             self._checkpoint.write(step)
         return step
 
-    def spread(self, tasks) -> list[Stop]:
+    def run_parts(self, tasks) -> list[Stop]:
         """Run parts of the search, each on a walk of its own, and return why each ended.
 
         What is left of the evaluations is dealt out evenly beforehand, and every part starts with what this walk
@@ -157,11 +157,13 @@ class SearchRun:
             steps += (walk.evaluate_value(theta, why) for theta in row)
             return Stop.EXHAUSTED
 
-        self.spread([partial(follow, row=row, steps=steps) for row, steps in zip(rows, found, strict=True)])
+        self.run_parts(
+            [partial(follow, row=row, steps=steps) for row, steps in zip(rows, found, strict=True)]
+        )
         return found
 
     def _part(self, i, n):
-        part = SearchRun(self.evaluate, self.box, max_evaluations=self._share(i, n), watch=self.watch)
+        part = SearchRun(self._objective, self.box, max_evaluations=self._share(i, n), watch=self.watch)
         part._deadline, part._carry = self._deadline, self._carry
         part._abandoned, part._watching = self._abandoned, self._watching
         part._must_look = self._must_look and i == 0 and not self.trace

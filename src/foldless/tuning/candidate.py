@@ -19,9 +19,9 @@ from foldless.machines import NoMachine
 from foldless.searches.base import Search
 from foldless.searches.starts import sobol_starts
 from foldless.tuning.objective import Objective
-from foldless.tuning.refinement import RefinementSchedule, representation_gap
+from foldless.tuning.refinement import RefinementSchedule, approximation_gap
 from foldless.tuning.result import Selection
-from foldless.tuning.shared_cache import shared_representation
+from foldless.tuning.shared_cache import shared_builder
 from foldless.tuning.validation_split import held_out_cost, improvements, machine_of_rows, set_aside
 
 FINISH = 1500  # rows up to which the last fit is on the whole matrix even where the search needed less
@@ -57,8 +57,8 @@ class CandidateTuner:
     @cached_property
     def stages(self):
         """The representations to search on."""
-        functions = getattr(self.machine, "functions", lambda columns: 1)
-        return RefinementSchedule(self.X, self.gram, self.n_components, functions(self.Y.shape[1]))
+        n_joint_functions = getattr(self.machine, "n_joint_functions", lambda columns: 1)
+        return RefinementSchedule(self.X, self.gram, self.n_components, n_joint_functions(self.Y.shape[1]))
 
     def run(self, kernel, number=0):
         """Search and fit; on a part of the rows first where the search is to be stopped by the others."""
@@ -90,7 +90,7 @@ class CandidateTuner:
         self.warn_if_cut_short(outcome.stop, len(outcome.trace))
         self.warn_if_at_bound(outcome, self.box(kernel, self.scale(kernel)))
         if self.ends_finer(gap):
-            problem = replace(problem, representation=self.stages.last(rng))
+            problem = replace(problem, builder=self.stages.last(rng))
         chosen = self.finish(problem.with_machine(self.machine), outcome, start)
         return replace(chosen, fine=fine)
 
@@ -99,11 +99,13 @@ class CandidateTuner:
         deadline = self.deadline()
         scale, section = self.scale(kernel), self.section(kernel, number)
         outcome, fine, starts, last = None, (), self.starts(kernel, scale), (np.inf, None)
-        for stage, representation in enumerate(self.stages.of(kernel, rng)):
-            if last[0] <= ENOUGH and isinstance(representation, DenseBuilder):
+        for stage, builder in enumerate(self.stages.of(kernel, rng)):
+            if last[0] <= ENOUGH and isinstance(builder, DenseBuilder):
                 break
-            representation = shared_representation(representation)
-            problem = Objective(kernel, self.rough, self.criterion, representation, self.Y, self.tune_machine)
+            builder = shared_builder(builder)
+            problem = Objective(
+                kernel, self.with_search_accuracy, self.criterion, builder, self.Y, self.tune_machine
+            )
             after = self.walk_on(problem, scale, starts, outcome, deadline, f"{section}.{stage}")
             fine = after.trace or fine
             outcome = self.join(outcome, after)
@@ -116,7 +118,7 @@ class CandidateTuner:
     def approximation_gap_at(self, problem, theta):
         """Return what the representation hides at ``theta``, and a warm start; the fit itself is let go."""
         kernel, _, solution = problem.solve(theta)
-        return representation_gap(kernel, self.X, solution), solution.start
+        return approximation_gap(kernel, self.X, solution), solution.start
 
     def deadline(self):
         """When to end, by the clock of ``time.perf_counter``; ``None`` is never."""
@@ -134,11 +136,11 @@ class CandidateTuner:
             kernel=kernel,
             machine=machine,
             criterion=self.criterion,
-            representation=problem.representation,
+            builder=problem.builder,
             solution=solution,
             reading=self.criterion(solution),
             outcome=outcome,
-            gap=representation_gap(kernel, self.X, solution),
+            gap=approximation_gap(kernel, self.X, solution),
             problem=problem,
         )
 
@@ -152,9 +154,13 @@ class CandidateTuner:
         return f"{joblib_hash((kernel, parts))}.{number}"
 
     @property
-    def rough(self):
+    def with_search_accuracy(self):
         """The machine at the accuracy a search needs: none at all for a criterion that does not look at it."""
-        return NoMachine() if self.criterion.ignores_machine else getattr(self.machine, "rough", self.machine)
+        return (
+            NoMachine()
+            if self.criterion.ignores_machine
+            else getattr(self.machine, "with_search_accuracy", self.machine)
+        )
 
     def scale(self, kernel):
         """Mean diagonal of the kernel matrix: the regularisation is searched in its units."""
@@ -224,8 +230,10 @@ class CandidateTuner:
     def search_for_stage(self, problem, before):
         """The search as it is, rough on the first landmarks, polishing after them."""
         if before is not None:
-            return self.search.polish
-        return self.search.rough if isinstance(problem.representation, NystromBuilder) else self.search
+            return self.search.near_optimum
+        return (
+            self.search.with_search_accuracy if isinstance(problem.builder, NystromBuilder) else self.search
+        )
 
     def join(self, before, after):
         """Return the outcome of both; the best and the optima are those of the finer representation."""

@@ -29,7 +29,7 @@ class Objective:
     kernel: Any
     machine: Any
     criterion: Any
-    representation: Any
+    builder: Any
     Y: Matrix
     tune_machine: bool = True
 
@@ -40,9 +40,9 @@ class Objective:
         return np.r_[self.kernel.theta, machine]
 
     @property
-    def nats(self):
+    def nats_per_unit(self):
         """What one unit of the criterion is worth in nats of the log likelihood."""
-        return self.criterion.nats(self.machine, *self.Y.shape)
+        return self.criterion.nats_per_unit(self.machine, *self.Y.shape)
 
     def prior(self):
         """Return centres and deviations of the criterion's normal prior on ``theta``; see :meth:`Criterion.prior`."""
@@ -63,7 +63,7 @@ class Objective:
     def solve(self, theta, start=None):
         """Return kernel, machine and solution at ``theta``."""
         kernel, machine = self.at(theta)
-        parts = (self.representation, kernel, machine, self.Y, start)
+        parts = (self.builder, kernel, machine, self.Y, start)
         return kernel, machine, shared(parts, lambda: machine.solve(self.gram(kernel), self.Y, start))
 
     def gram(self, kernel):
@@ -73,7 +73,7 @@ class Objective:
         if latest is None or latest[0] != key:  # one tuple: descents run side by side
             latest = None
             self._latest.clear()  # the next is made when this one is gone: they are large
-            found = shared((self.representation, kernel), lambda: self.representation.gram(kernel))
+            found = shared((self.builder, kernel), lambda: self.builder.gram(kernel))
             latest = self._latest["gram"] = (key, found)
         return latest[1]
 
@@ -111,5 +111,5 @@ class Objective:
         if len(self.kernel.theta):
             if reading.adjoint is None:
                 return None
-            gradient = self.representation.pullback(kernel, solution.gram, reading.adjoint)
+            gradient = self.builder.pullback(kernel, solution.gram, reading.adjoint)
         return (np.r_[gradient, reading.slope] if self.tune_machine else gradient) + pull

@@ -51,7 +51,7 @@ class RefinementSchedule:
     X: Any
     gram: str = "auto"
     n_components: int | None = None
-    functions: int = 1
+    n_joint_functions: int = 1
 
     def __post_init__(self):
         if self.gram not in GRAMS:
@@ -94,7 +94,7 @@ class RefinementSchedule:
         return self.gram == "dense" or (self.gram == "auto" and only)
 
     def _fits(self, size):
-        return self.n * self.functions <= size
+        return self.n * self.n_joint_functions <= size
 
     @property
     def counts(self):
@@ -111,7 +111,7 @@ class RefinementSchedule:
     def affordable(self, work, size):
         """Largest number of landmarks for the given work per pass over the rows, and size of a linear system."""
         passes = max(FIRST, min(np.sqrt(work / self.n), MEMORY / self.n))
-        return int(min(self.n, passes, max(1, size // self.functions)))
+        return int(min(self.n, passes, max(1, size // self.n_joint_functions)))
 
     def last(self, rng):
         """Return the finest representation that one fit can afford."""
@@ -120,7 +120,7 @@ class RefinementSchedule:
         return NystromBuilder(self.X, spread_landmarks(self.X, self.affordable(LAST_WORK, HUGE), rng))
 
 
-def representation_gap(kernel, X, solution):
+def approximation_gap(kernel, X, solution):
     """Eq. (1) over n; zero for a whole matrix."""
     if solution.gram.dense:
         return 0.0

@@ -57,7 +57,7 @@ class Selection:
     kernel: Kernel
     machine: Any
     criterion: Criterion
-    representation: Any
+    builder: Any
     solution: Any
     reading: Any
     outcome: Outcome

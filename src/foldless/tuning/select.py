@@ -180,7 +180,7 @@ def regularise(machine, gram, Y, **options):
     ``options`` are fields of :class:`CandidateTuner`.
     """
     by, nothing = as_criterion(getattr(machine, "judged_by", "loo")), ConstantKernel(1.0, "fixed")
-    machine = getattr(machine, "along", machine)
+    machine = getattr(machine, "for_regularisation_path", machine)
     search = searches.LBFGS(tolerance=1e-8)  # evaluations on one Gram are cheap
     plan = CandidateTuner(X=None, Y=Y, machine=machine, criterion=by, search=search, **options)
     problem = Objective(nothing, machine, by, FixedGram(gram), Y)
@@ -224,13 +224,11 @@ def probe_grams(kernels, X, seed):
     few, rng = X.shape[0] <= PREPARE, np.random.default_rng(seed)
     for kernel in kernels:
         plain = few or has_noise(kernel) or is_precomputed(kernel)
-        representation = (
-            DenseBuilder(X) if plain else NystromBuilder(X, spread_landmarks(X, PREPARE // 2, rng))
-        )
+        builder = DenseBuilder(X) if plain else NystromBuilder(X, spread_landmarks(X, PREPARE // 2, rng))
         low, high = kernel.bounds.reshape(-1, 2).T
         for width in WIDTHS if len(kernel.theta) else (0.0,):
             theta = np.clip(kernel.theta + width, low, high)
-            yield representation.gram(kernel.clone_with_theta(theta) if len(theta) else kernel)
+            yield builder.gram(kernel.clone_with_theta(theta) if len(theta) else kernel)
 
 
 def _share(budget, n):

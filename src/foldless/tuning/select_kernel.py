@@ -170,17 +170,22 @@ def select_kernel(
             f"{criterion.name} reads a fitted machine: pass one, for instance machine=machines.LSSVM()."
         )
     looker = NoMachine() if criterion.ignores_machine else machine
-    way = _representation(X, gram, chunk, n_components, np.random.default_rng(random_state))
+    builder = _representation(X, gram, chunk, n_components, np.random.default_rng(random_state))
     rows = _look_at_all(
-        kernels, lambda kernel, way: Objective(kernel, looker, criterion, way, Y, False), way, watch
+        kernels,
+        lambda kernel, builder: Objective(kernel, looker, criterion, builder, Y, False),
+        builder,
+        watch,
     )
     if not np.isfinite(min(row.value for row in rows)):
         raise Undefined(f"{criterion.name} is defined for none of the candidates: {rows[0].note}")
     best = min(rows, key=lambda row: row.value)
     if refine and len(best.kernel.theta):
-        rows.append(_refine(Objective(best.kernel, looker, criterion, way, Y, False), best, max_evaluations))
+        rows.append(
+            _refine(Objective(best.kernel, looker, criterion, builder, Y, False), best, max_evaluations)
+        )
         best = min(rows, key=lambda row: row.value)
-    problem = Objective(best.kernel, looker, criterion, way, Y, False)
+    problem = Objective(best.kernel, looker, criterion, builder, Y, False)
     solution = problem.solve(best.kernel.theta)[2]
     advise(criterion, solution)
     if criterion.ignores_machine and machine is not None:
@@ -226,9 +231,9 @@ def _representation(X, gram, chunk, n_components, rng):
     return DenseBuilder(X)
 
 
-def _look_at_all(kernels, problem, way, watch):
+def _look_at_all(kernels, problem, builder, watch):
     """Return a row per kernel in the order given; Gaussians are looked at from wide to narrow, see Ladder."""
-    ladder = SquaringDenseBuilder(way) if isinstance(way, DenseBuilder) else way
+    ladder = SquaringDenseBuilder(builder) if isinstance(builder, DenseBuilder) else builder
     rows = [None] * len(kernels)
     for i in sorted(range(len(kernels)), key=lambda i: -(_width(kernels[i]) or 0.0)):
         rows[i] = _look(problem(kernels[i], ladder), watch)
@@ -249,8 +254,8 @@ class SquaringDenseBuilder:
     other: a Gram is good until the next one is asked for.
     """
 
-    def __init__(self, way):
-        self.way, self.width, self.K, self.chain = way, None, None, 0
+    def __init__(self, builder):
+        self.builder, self.width, self.K, self.chain = builder, None, None, 0
 
     def gram(self, kernel):
         """Return the Gram of ``kernel``."""
@@ -263,7 +268,7 @@ class SquaringDenseBuilder:
         ):
             K, chain = np.multiply(self.K, self.K, out=self.K if self.chain else None), self.chain + 1
         else:
-            K, chain = self.way.gram(kernel).K, 0
+            K, chain = self.builder.gram(kernel).K, 0
         self.width, self.K, self.chain = width, K, chain
         return DenseGram(K)
 

@@ -22,7 +22,7 @@ FIRST = 12  # Grams, and fits of one machine, that are kept of every representat
 class Pool:
     """What was kept, how often it was asked for, and the seconds that asking again saved."""
 
-    representations: list = field(default_factory=list)
+    builders: list = field(default_factory=list)
     kept: dict = field(default_factory=lambda: defaultdict(list))
     counts: Counter = field(default_factory=Counter)
     asked: int = 0
@@ -30,17 +30,17 @@ class Pool:
     saved: float = 0.0
     room: float = ROOM
 
-    def representation(self, new):
+    def builder(self, new):
         """Return an earlier representation that equals ``new``, or ``new``."""
-        for old in self.representations:
+        for old in self.builders:
             if alike(old, new):
                 return old
-        self.representations.append(new)
+        self.builders.append(new)
         return new
 
     def get(self, parts, compute):
         """Return what was kept for equal ``parts`` (the first is the representation), or compute and perhaps keep it."""
-        if not any(parts[0] is known for known in self.representations):
+        if not any(parts[0] is known for known in self.builders):
             return compute()
         self.asked += 1
         bucket = self.kept[id(parts[0]), *map(_stamp, parts[1:3])]
@@ -78,10 +78,10 @@ def shared(parts, compute):
     return compute() if pool is None else pool.get(parts, compute)
 
 
-def shared_representation(new):
+def shared_builder(new):
     """Return ``new``, or its equal from an earlier search within the same block."""
     pool = POOL.get()
-    return new if pool is None else pool.representation(new)
+    return new if pool is None else pool.builder(new)
 
 
 def alike(a, b):
@@ -109,7 +109,7 @@ def _stamp(part):
     return type(part), part.theta.tobytes()
 
 
-def _size(representation):
+def _size(builder):
     """Numbers in the Gram."""
-    n = representation.X.shape[0]
-    return n * (len(representation.landmarks) if hasattr(representation, "landmarks") else n)
+    n = builder.X.shape[0]
+    return n * (len(builder.landmarks) if hasattr(builder, "landmarks") else n)

@@ -17,14 +17,14 @@ def set_aside(Y, share, seed):
 
 def machine_of_rows(machine, rows):
     """Return the machine with the weights of some rows."""
-    arrays = {n: getattr(machine, n, None) for n in ("weights", "copies")}
+    arrays = {n: getattr(machine, n, None) for n in ("weights", "row_counts")}
     return replace(machine, **{n: np.asarray(v)[rows] for n, v in arrays.items() if np.ndim(v) == 1})
 
 
 def held_out_cost(problem, theta, X, Y):
     """Return the mean logistic loss of classes, or the mean squared error, of the machine at ``theta`` on other rows."""
     kernel, _, solution = problem.solve(theta)
-    points, beta = problem.representation.expansion(solution.gram, solution.alpha.reshape(-1, Y.shape[1]))
+    points, beta = problem.builder.expansion(solution.gram, solution.alpha.reshape(-1, Y.shape[1]))
     outputs = gram(kernel, X, points) @ beta + solution.b
     losses = np.logaddexp(0, -Y * outputs) if is_pm1(Y) else (Y - outputs) ** 2
     return float(np.mean(losses))

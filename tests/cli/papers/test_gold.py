@@ -131,7 +131,7 @@ def test_early_stopping_takes_the_step_that_rows_it_did_not_see_like_best(data):
     (chosen,), _, trace = gold._stopped(method.search, problem, box, 3)
     train, test = gold.set_aside(problem.Y, 0.25, 3)
     assert len(train) == 60
-    part = replace(problem, representation=gold.DenseBuilder(split.X[train]), Y=problem.Y[train])
+    part = replace(problem, builder=gold.DenseBuilder(split.X[train]), Y=problem.Y[train])
     assert chosen.value == pytest.approx(part(chosen.theta).value)  # the held-out rows took no part
     costs = [
         gold.held_out_cost(part, s.theta, split.X[test], problem.Y[test]) for s in gold.improvements(trace)

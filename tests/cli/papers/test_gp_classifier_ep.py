@@ -37,8 +37,8 @@ def test_tilted_moments_are_the_integrals():
         variance = np.sum(weight * (s - mean) ** 2) / np.sum(weight)
         assert tilted.log_z[i] == pytest.approx(np.log(np.sum(weight)), abs=1e-7)
         assert m[i] + v[i] * tilted.d1[i] == pytest.approx(mean, abs=1e-7)
-        assert v[i] - v[i] ** 2 * tilted.bend[i] == pytest.approx(variance, abs=1e-7)
-    assert np.isfinite([tilted.log_z, tilted.d1, tilted.bend]).all()
+        assert v[i] - v[i] ** 2 * tilted.minus_d2[i] == pytest.approx(variance, abs=1e-7)
+    assert np.isfinite([tilted.log_z, tilted.d1, tilted.minus_d2]).all()
 
 
 @pytest.mark.parametrize("form", [DenseGram, lambda K: LowRankGram(root(K))], ids=["dense", "lowrank"])

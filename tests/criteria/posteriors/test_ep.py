@@ -79,8 +79,8 @@ def test_moments_stay_finite_and_concave_far_out(site):
     for part in site(C.ravel()).tilted(m.ravel(), v.ravel()):
         assert np.all(np.isfinite(part))
     tilted = site(C.ravel()).tilted(m.ravel(), v.ravel())
-    assert np.all(tilted.bend >= 0)
-    assert np.all(tilted.bend * v.ravel() <= 1)
+    assert np.all(tilted.minus_d2 >= 0)
+    assert np.all(tilted.minus_d2 * v.ravel() <= 1)
     assert np.all(tilted.loss >= 0)
 
 

@@ -78,7 +78,7 @@ def test_prepared_criteria_carry_numbers():
 
 def test_a_prior_on_length_scales_prepares_its_criterion():
     prior = HyperPrior("mallows").with_data_estimates(Ridge(), [DenseGram(K)], Y)
-    assert np.asarray(prior.of.sigma2) == pytest.approx(0.09, rel=0.4)
+    assert np.asarray(prior.inner_criterion.sigma2) == pytest.approx(0.09, rel=0.4)
 
 
 def test_unknown_names():

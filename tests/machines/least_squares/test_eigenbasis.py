@@ -59,7 +59,7 @@ def test_the_whole_path_is_that_of_the_dense_matrix(name, bias, weights):
         one, other = machine.solve(quick, Y), machine.solve(slow, Y)
         assert len(one.smoother.basis.s) <= N / 2 < N - bias == len(other.smoother.basis.s)
         rel = 1e-12 + 10 * EPS * top / alpha
-        assert one.rho == pytest.approx(other.rho, abs=rel * np.abs(Y).max())
+        assert one.whitened_residuals == pytest.approx(other.whitened_residuals, abs=rel * np.abs(Y).max())
         for criterion in CRITERIA:
             assert criterion(one).value == pytest.approx(criterion(other).value, rel=rel), criterion
             slope = criterion(other).slope
@@ -104,7 +104,7 @@ def test_leave_one_out_on_the_quick_way_is_a_refit():
         )
         fit = np.linalg.solve(M, np.vstack([Y[rest], np.zeros((1, 2))]))
         left = Y[i] - K[i, rest] @ fit[:-1] - fit[-1]
-        assert s.left[i] / np.sqrt(V[i]) == pytest.approx(left, rel=1e-7)
+        assert s.loo_residuals[i] / np.sqrt(V[i]) == pytest.approx(left, rel=1e-7)
 
 
 @pytest.mark.parametrize(
@@ -156,8 +156,8 @@ def test_the_path_is_one_solve_after_the_other(gram, bias, weights, penalty):
     for alpha, s in zip(ALPHAS, machine.path(gram, Y, ALPHAS), strict=True):
         single = Ridge(alpha, bias, weights, penalty, route="spectrum").solve(gram, Y)
         assert s.lam == alpha
-        assert s.rho == pytest.approx(single.rho, rel=1e-9, abs=1e-12)
-        assert s.left == pytest.approx(single.left, rel=1e-7, abs=1e-12)
+        assert s.whitened_residuals == pytest.approx(single.whitened_residuals, rel=1e-9, abs=1e-12)
+        assert s.loo_residuals == pytest.approx(single.loo_residuals, rel=1e-7, abs=1e-12)
         assert s.alpha == pytest.approx(single.alpha)
         assert LOO()(s).slope == pytest.approx(LOO()(single).slope, rel=1e-6)
 

@@ -258,7 +258,7 @@ def _search(method, problem, box, trial):
     search = method.how(trial)
     if isinstance(search, EarlyStopping):
         return _stopped(search, problem, box, trial)
-    starts, way = method.begin(problem.representation.X.shape[1], trial), []
+    starts, way = method.begin(problem.builder.X.shape[1], trial), []
     if method.lead is not None:
         way = [LBFGS()(replace(problem, criterion=method.lead), box, [theta]) for theta in starts]
         starts = [outcome.best.theta for outcome in way]
@@ -272,9 +272,9 @@ def _search(method, problem, box, trial):
 
 def _stopped(search, problem, box, trial):
     """Search on a part of the rows; the step that is best on the others."""
-    X, Y = problem.representation.X, problem.Y
+    X, Y = problem.builder.X, problem.Y
     train, test = set_aside(Y, search.validation, trial)
-    part = replace(problem, representation=DenseBuilder(X[train]), Y=Y[train])
+    part = replace(problem, builder=DenseBuilder(X[train]), Y=Y[train])
     outcome = search.search(part, box, [problem.theta])
     cost = lambda step: held_out_cost(part, step.theta, X[test], Y[test])
     return [min(improvements(outcome.trace), key=cost)], np.ones(1), outcome.trace

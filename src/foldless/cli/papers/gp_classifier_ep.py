@@ -37,24 +37,24 @@ class GaussianProcessEP(ClassifierMixin, BaseEstimator):
         self.classes_, code = np.unique(y, return_inverse=True)
         if len(self.classes_) != 2:
             raise ValueError(f"y must hold two classes, got {len(self.classes_)}.")
-        signs, representation, starts = 2.0 * code - 1, DenseBuilder(X), [None]
+        signs, builder, starts = 2.0 * code - 1, DenseBuilder(X), [None]
 
         def cost(theta):
             kernel = self.kernel.clone_with_theta(theta)
-            K = representation.gram(kernel)
+            K = builder.gram(kernel)
             try:
                 posterior = expectation_propagation(K, signs, ProbitSite(), starts[0], TOLERANCE)
             except Undefined:  # a start from elsewhere can fail where a cold one does not
                 posterior = expectation_propagation(K, signs, ProbitSite(), None, TOLERANCE)
             starts[0] = posterior.start
-            return -posterior.log_z, -representation.pullback(kernel, K, posterior.adjoint())
+            return -posterior.log_z, -builder.pullback(kernel, K, posterior.adjoint())
 
         found = minimize(
             cost, self.kernel.theta, jac=True, bounds=self.kernel.bounds, options={"maxiter": self.max_iter}
         )
         self.kernel_ = self.kernel.clone_with_theta(found.x)
         self.posterior_ = expectation_propagation(
-            representation.gram(self.kernel_), signs, ProbitSite(), None, TOLERANCE
+            builder.gram(self.kernel_), signs, ProbitSite(), None, TOLERANCE
         )
         self.evidence_, self.X_fit_ = self.posterior_.log_z, X
         return self

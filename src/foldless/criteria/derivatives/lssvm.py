@@ -21,8 +21,13 @@ def total_derivative_from_left_out(solution, p):
     p : array of shape (n, k)
         Derivative in the residuals of the machines that did not see the sample.
     """
-    factor, keep, w, r = solution.factor, solution.keep, solution.factor.w, solution.loo_residuals
-    bend = factor.congruence(w * np.sum(p * r, axis=1) / (keep * solution.copies))  # A E A = H'(WEW)H
+    factor, keep, w, r = (
+        solution.factor,
+        solution.one_minus_leverage,
+        solution.factor.w,
+        solution.loo_residuals,
+    )
+    bend = factor.congruence(w * np.sum(p * r, axis=1) / (keep * solution.row_counts))  # A E A = H'(WEW)H
     adjoint = add_symmetric(bend, -factor.solve(p / (w * keep)[:, None]), solution.alpha)
     return adjoint, np.array([_slope_in_log_c(solution, adjoint, p / keep[:, None])])
 
@@ -36,6 +41,6 @@ def _slope_in_log_c(solution, adjoint, pull):
     """
     if not isinstance(adjoint, np.ndarray):
         return solution.gram.inner(adjoint)
-    left = solution.factor.inverse_diag() / solution.copies
+    left = solution.factor.inverse_diag() / solution.row_counts
     own = np.sum(pull * (solution.residuals - left[:, None] * solution.loo_residuals))
     return -(np.diag(adjoint) @ (1 / solution.factor.w) + own)

@@ -48,7 +48,7 @@ class Tilted(NamedTuple):
 
     log_z: Vector  # ln Z
     d1: Vector  # its derivative in m
-    bend: Vector  # minus its second derivative in m
+    minus_d2: Vector  # minus its second derivative in m
     loss: Vector  # expected loss
 
 
@@ -114,8 +114,8 @@ class SquaredHingeSite:
         ha, hb = hazard(a) / sd, hazard(w) / sb
         r, rest = ha / (ha + hb), hb / (ha + hb)
         ea, ew = sd * excess(a), sb * excess(w)
-        bend = r * hb * (sd**2 * ea + sb**2 * ew) + r * C * v * sb**2 - r * rest * (ea + ew) ** 2
-        return Tilted(log_z, C * r * ew, np.maximum(bend, 0) / v**2, r * sb**2 * (1 - w * excess(w)) / 2)
+        minus_d2 = r * hb * (sd**2 * ea + sb**2 * ew) + r * C * v * sb**2 - r * rest * (ea + ew) ** 2
+        return Tilted(log_z, C * r * ew, np.maximum(minus_d2, 0) / v**2, r * sb**2 * (1 - w * excess(w)) / 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,8 +236,8 @@ def expectation_propagation(gram, y, site, start=None, tolerance=TOLERANCE):
         V, keep, mu = factor.covariance_diag(), factor.inverse_diag(), factor.covariance(nu)
         v, m = V / keep, (mu - V * nu) / keep  # eq. (1)
         tilted = site.tilted(y * m, v)
-        left = 1 - v * tilted.bend
-        new_tau, new_nu = tilted.bend / left, (y * tilted.d1 + m * tilted.bend) / left  # eq. (2)
+        left = 1 - v * tilted.minus_d2
+        new_tau, new_nu = tilted.minus_d2 / left, (y * tilted.d1 + m * tilted.minus_d2) / left  # eq. (2)
         change = max(_relative(new_tau, tau), _relative(new_nu, nu))
         if not np.isfinite(change):
             raise Undefined("expectation propagation left the finite numbers.")

@@ -27,7 +27,7 @@ class KernelNorm:
     omega: Vector
     outside: float = 0.0
     gamma_rate: float = 0.0  # d gamma / d mu_1
-    repeats: float = 0.0  # directions within equal rows, which the basis leaves out
+    n_extra_rows: float = 0.0  # directions within equal rows, which the basis leaves out
 
     moves = True  # with K
 
@@ -39,17 +39,17 @@ class KernelNorm:
     @property
     def trace(self):
         """Tr W."""
-        return float(self.omega.sum()) + self.outside * (self.basis.null + self.repeats)
+        return float(self.omega.sum()) + self.outside * (self.basis.null + self.n_extra_rows)
 
     @property
     def square(self):
         """Tr W^2."""
-        return float(self.omega @ self.omega) + self.outside**2 * (self.basis.null + self.repeats)
+        return float(self.omega @ self.omega) + self.outside**2 * (self.basis.null + self.n_extra_rows)
 
     @property
-    def beyond(self):
+    def outside_trace(self):
         """What repeated rows contribute to tr W^2."""
-        return self.outside**2 * self.repeats
+        return self.outside**2 * self.n_extra_rows
 
     def sensitivity(self, s2):
         """Return ``2 s2 W`` as a sensitivity."""
@@ -67,7 +67,7 @@ class FixedNorm:
     e: Vector
 
     moves = False
-    beyond = 0.0
+    outside_trace = 0.0
 
     def apply(self, M):
         """Return W M."""
@@ -90,11 +90,11 @@ class FixedNorm:
         return Sensitivity(2 * s2 * self.diag, P=self.B * (s2 * self.e), Q=self.B)
 
 
-def stabilised(metric, gamma=None, repeats=0.0):
+def stabilised(metric, gamma=None, n_extra_rows=0.0):
     r"""Return the norm of :math:`(K + \gamma I)^{-1}`; by default :math:`\gamma = 10^{-2} \mu_1`."""
     rate = STABILISER if gamma is None else 0.0
     gamma = STABILISER * metric.s[0] if gamma is None else gamma
-    return KernelNorm(metric, 1 / (metric.s + gamma), 1 / gamma, rate, repeats)
+    return KernelNorm(metric, 1 / (metric.s + gamma), 1 / gamma, rate, n_extra_rows)
 
 
 def pseudo_inverse(metric):
@@ -132,17 +132,17 @@ class Sight:
     p: int  # free directions
     diag: Vector  # q'Wq
     S2: Matrix  # squares of Q'WQ
-    reach: Vector  # |Wq|^2
+    row_norms2: Vector  # |Wq|^2
     norm2: float  # tr W^2
 
     def square(self, f):
         """Return ``tr (W F)^2`` for F = Q diag(f) Q' + N."""
-        beyond = self.reach - self.S2.sum(1)
-        rest = self.norm2 - 2 * self.reach.sum() + self.S2.sum()
-        return f @ self.S2 @ f + 2 * f @ beyond + rest
+        outside_trace = self.row_norms2 - self.S2.sum(1)
+        rest = self.norm2 - 2 * self.row_norms2.sum() + self.S2.sum()
+        return f @ self.S2 @ f + 2 * f @ outside_trace + rest
 
 
-def sight(basis, W):
+def norm_in_basis(basis, W):
     """Return W seen from a basis, which remembers the latest."""
     key = (W.outside, W.omega.tobytes()) if W.moves else id(W)
     known = basis.memo.get("sight", (None, None, None))
@@ -156,6 +156,6 @@ def _look(basis, W):
     WQ = W.apply(Q)
     S = Q.T @ WQ
     complete = Q.shape[1] >= basis.n  # then nothing lies beyond it but repeated rows
-    reach = (S**2).sum(1) if complete else (WQ**2).sum(0)
-    norm2 = reach.sum() + W.beyond if complete else W.square
-    return Sight(basis.free.shape[1], np.diag(S).copy(), S**2, reach, float(norm2))
+    row_norms2 = (S**2).sum(1) if complete else (WQ**2).sum(0)
+    norm2 = row_norms2.sum() + W.outside_trace if complete else W.square
+    return Sight(basis.free.shape[1], np.diag(S).copy(), S**2, row_norms2, float(norm2))

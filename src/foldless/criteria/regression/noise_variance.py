@@ -47,11 +47,11 @@ def residual_variance(solution):
 
 
 def _freedom(solution):
-    if solution.freedom <= solution.n * EPS:
+    if solution.residual_df <= solution.n * EPS:
         raise Undefined(
             "the noise variance is undefined (0/0): the fit has as many degrees of freedom as points."
         )
-    return solution.freedom
+    return solution.residual_df
 
 
 def residual_variance_slope(solution):
@@ -62,14 +62,14 @@ def residual_variance_slope(solution):
 
 def residual_variance_sensitivity(solution, weights):
     """Return the sensitivity of ``weights @ residual_variance(solution)``."""
-    t, rho, Y = _freedom(solution), solution.rho, solution.targets.Y
+    t, rho, Y = _freedom(solution), solution.whitened_residuals, solution.targets.Y
     return Sensitivity(identity=float(weights @ solution.rss) / t**2, P=-rho * weights / t, Q=Y)
 
 
 def df2_variance(solution):
     r"""Return :math:`\|\rho\|^2 / \operatorname{tr} R^2` per output."""
     _freedom(solution)
-    return solution.rss / solution.freedom2
+    return solution.rss / solution.trace_R2
 
 
 def tail_variance(solution):
@@ -77,7 +77,7 @@ def tail_variance(solution):
     basis = solution.metric()
     t = basis.targets(solution.Y)
     null = basis.s <= solution.n * EPS * max(basis.s.max(initial=0.0), np.finfo(float).tiny)
-    size = int(null.sum()) + basis.null + solution.repeats
+    size = int(null.sum()) + basis.null + solution.n_extra_rows
     if size < TAIL:
         raise Undefined(
             f"the tail estimate of the noise needs {TAIL} directions outside the range of K, it has {size:g}. "
@@ -142,7 +142,7 @@ def _plain(machine):
     return Ridge(
         bias=machine.bias,
         weights=machine.weights,
-        copies=getattr(machine, "copies", None),
+        row_counts=getattr(machine, "row_counts", None),
         route="spectrum",
     )
 

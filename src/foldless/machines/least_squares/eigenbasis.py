@@ -34,8 +34,8 @@ class Targets:
 class Basis:
     """Eigenpairs of S beside the free directions: all ridge parameters of one Gram share it.
 
-    ``lift`` (n, q) and ``lift_free`` (n, p) turn coordinates into coefficients for a fixed penalty,
-    ``X M = lift @ (Q'M / (s + lam)) + lift_free @ (free'M)``; they are None for the penalty K.
+    ``coef_map`` (n, q) and ``free_coef_map`` (n, p) turn coordinates into coefficients for a fixed penalty,
+    ``X M = coef_map @ (Q'M / (s + lam)) + free_coef_map @ (free'M)``; they are None for the penalty K.
     """
 
     Q: Matrix
@@ -43,8 +43,8 @@ class Basis:
     free: Matrix
     complete: bool
     root: Vector | None = None  # sqrt(v)
-    lift: Matrix | None = None
-    lift_free: Matrix | None = None
+    coef_map: Matrix | None = None
+    free_coef_map: Matrix | None = None
     memo: dict = field(default_factory=dict)
 
     @property

@@ -48,9 +48,9 @@ def spread(solution, cross, prior):
         Kernel of each new point with itself; only T = K looks at it.
     """
     solution = _exact(solution)
-    moving, half = solution.machine.moving, _priced(solution, cross.T)
-    seen = cross.T if moving else solution.gram.matmul(half)
-    own = prior if moving else np.einsum("ij,ji->i", cross, half)
+    penalty_is_kernel, half = solution.machine.penalty_is_kernel, _priced(solution, cross.T)
+    seen = cross.T if penalty_is_kernel else solution.gram.matmul(half)
+    own = prior if penalty_is_kernel else np.einsum("ij,ji->i", cross, half)
     m, rise = _mean(solution)
     if solution.machine.bias:  # eq. (3)
         Sm = _covariance(solution, m)
@@ -72,8 +72,8 @@ def form(solution, F):
     F : array of shape (n, r)
     """
     half = _priced(solution, F)
-    seen = F if solution.machine.moving else solution.gram.matmul(half)
-    own = np.eye(F.shape[1]) if solution.machine.moving else F.T @ half
+    seen = F if solution.machine.penalty_is_kernel else solution.gram.matmul(half)
+    own = np.eye(F.shape[1]) if solution.machine.penalty_is_kernel else F.T @ half
     gain = solution.smoother.form(scale(np.sqrt(_weights(solution)), seen)) / solution.lam
     m, rise = _mean(solution)
     return own - gain, F.T @ m, rise
@@ -105,7 +105,7 @@ def _mean(solution):
 def _covariance(solution, M):
     """Return S M; eq. (1)."""
     KM = solution.gram.matmul(M)
-    return KM if solution.machine.moving else solution.gram.matmul(_priced(solution, KM))
+    return KM if solution.machine.penalty_is_kernel else solution.gram.matmul(_priced(solution, KM))
 
 
 def _priced(solution, M):

@@ -139,20 +139,20 @@ class SpectralSmoother:
         """Return alpha for a basis with a lift; D alpha-tilde for the penalty K."""
         b = self.basis
         beta = scale(1 / (b.s + self.lam), t.c)
-        if b.lift is not None:
-            return b.lift @ beta + b.lift_free @ (b.free.T @ t.Y)
+        if b.coef_map is not None:
+            return b.coef_map @ beta + b.free_coef_map @ (b.free.T @ t.Y)
         alpha = b.Q @ beta if t.rest is None else b.Q @ beta + t.rest / self.lam
         return b.whiten(alpha)
 
     def lifted(self, M):
         """Return X M (fixed penalty)."""
         b = self.basis
-        return b.lift @ scale(1 / (b.s + self.lam), b.Q.T @ M) + b.lift_free @ (b.free.T @ M)
+        return b.coef_map @ scale(1 / (b.s + self.lam), b.Q.T @ M) + b.free_coef_map @ (b.free.T @ M)
 
     def lowered(self, M):
         """Return X'M (fixed penalty)."""
         b = self.basis
-        return b.Q @ scale(1 / (b.s + self.lam), b.lift.T @ M) + b.free @ (b.lift_free.T @ M)
+        return b.Q @ scale(1 / (b.s + self.lam), b.coef_map.T @ M) + b.free @ (b.free_coef_map.T @ M)
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +160,7 @@ class SmootherOnPath(SpectralSmoother):
     """One of several ridge parameters whose diagonals and residuals were computed together."""
 
     kept: Vector
-    rho: Matrix
+    whitened_residuals: Matrix
 
     def diag(self):
         """Return the diagonal of R."""
@@ -168,7 +168,7 @@ class SmootherOnPath(SpectralSmoother):
 
     def residual(self, t):
         """Return R y for the targets of the path."""
-        return self.rho
+        return self.whitened_residuals
 
 
 def along_path(basis, t, lams):
@@ -176,9 +176,15 @@ def along_path(basis, t, lams):
     column = np.asarray(lams, dtype=float)[:, None]
     G = column / (basis.s + column)  # (L, r)
     kept = basis.squares(G.T).T + basis.null_diag
-    rho = np.einsum("lr,rk->lkr", G, t.c) @ basis.Q.T
-    rho = rho.transpose(0, 2, 1) if t.rest is None else rho.transpose(0, 2, 1) + t.rest
-    return [SmootherOnPath(basis, lam, d, r) for lam, d, r in zip(lams, kept, rho, strict=True)]
+    whitened_residuals = np.einsum("lr,rk->lkr", G, t.c) @ basis.Q.T
+    whitened_residuals = (
+        whitened_residuals.transpose(0, 2, 1)
+        if t.rest is None
+        else whitened_residuals.transpose(0, 2, 1) + t.rest
+    )
+    return [
+        SmootherOnPath(basis, lam, d, r) for lam, d, r in zip(lams, kept, whitened_residuals, strict=True)
+    ]
 
 
 @dataclass(frozen=True, eq=False)

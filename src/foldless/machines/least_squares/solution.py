@@ -116,7 +116,7 @@ class LinearSolution:
         return len(self.Y)
 
     @property
-    def mass(self):
+    def total_weight(self):
         """Sum of the sample weights."""
         return float(self.n if self.machine.weights is None else np.sum(self.machine.weights))
 
@@ -133,44 +133,46 @@ class LinearSolution:
         return np.average(self.Y - self.gram.matmul(self.alpha), axis=0, weights=self.machine.weights)
 
     @cached_property
-    def rho(self):
+    def whitened_residuals(self):
         """Whitened residuals R y, (n, k)."""
         return self.smoother.residual(self.targets)
 
     @cached_property
-    def repeats(self):
+    def n_extra_rows(self):
         """Rows that are copies of others: whitening leaves them out, counting does not."""
-        return 0.0 if self.machine.copies is None else float(np.sum(self.machine.copies)) - self.n
+        return 0.0 if self.machine.row_counts is None else float(np.sum(self.machine.row_counts)) - self.n
 
     @property
     def size(self):
         """Number of rows, copies included."""
-        return self.n + self.repeats
+        return self.n + self.n_extra_rows
 
     @cached_property
-    def share(self):
+    def fraction_of_one_row(self):
         """The part of a point that is one row: 1, or one over the number of its copies."""
-        return np.ones(self.n) if self.machine.copies is None else 1 / np.maximum(self.machine.copies, 1)
+        return (
+            np.ones(self.n) if self.machine.row_counts is None else 1 / np.maximum(self.machine.row_counts, 1)
+        )
 
     @cached_property
-    def freedom(self):
+    def residual_df(self):
         """Tr R = n - df, copies included."""
-        return self.smoother.trace() + self.repeats
+        return self.smoother.trace() + self.n_extra_rows
 
     @cached_property
-    def freedom2(self):
+    def trace_R2(self):
         """Tr R^2, copies included."""
-        return self.smoother.trace2() + self.repeats
+        return self.smoother.trace2() + self.n_extra_rows
 
     @property
     def penalised(self):
         """Number of directions under the penalty, copies included."""
-        return self.smoother.penalised + self.repeats
+        return self.smoother.penalised + self.n_extra_rows
 
     @property
     def df(self):
         """Degrees of freedom tr H, free directions included."""
-        return self.size - self.freedom
+        return self.size - self.residual_df
 
     @cached_property
     def rss(self):
@@ -183,7 +185,7 @@ class LinearSolution:
         return self.smoother.rss_slope(self.targets)
 
     @cached_property
-    def keep(self):
+    def one_minus_leverage(self):
         """Diagonal of R, or what one copy leaves to the others where a point stands for several equal rows.
 
         Raises
@@ -191,7 +193,7 @@ class LinearSolution:
         Undefined
             Where a leverage is 1: without that point its value is not determined.
         """
-        keep = self.share * self.smoother.diag() + (1 - self.share)
+        keep = self.fraction_of_one_row * self.smoother.diag() + (1 - self.fraction_of_one_row)
         lowest = int(np.argmin(keep))
         if keep[lowest] <= self.n * EPS:
             raise Undefined(
@@ -201,22 +203,22 @@ class LinearSolution:
         return keep
 
     @cached_property
-    def left(self):
+    def loo_residuals(self):
         """Whitened leave-one-out residuals ``rho_i / R_ii``, (n, k)."""
-        return scale(1 / self.keep, self.rho)
+        return scale(1 / self.one_minus_leverage, self.whitened_residuals)
 
     def press(self):
         """Return the weighted mean squared leave-one-out residual, averaged over outputs."""
-        return float((self.left**2).sum()) / (self.mass * self.Y.shape[1])
+        return float((self.loo_residuals**2).sum()) / (self.total_weight * self.Y.shape[1])
 
-    def along(self, slope):
+    def slope_along_alpha(self, slope):
         """Return d/d theta of the machine from d/d ln lam; empty when there is no ridge parameter."""
         return np.full(len(self.machine.theta), float(slope))
 
     def slope(self, M):
         r"""Return :math:`-\operatorname{tr}(M H R)` for a sensitivity: the derivative in ln lam, any criterion."""
         s = self.smoother
-        value = -M.identity * s.trace_slope() - M.inverse * (self.penalised - self.freedom)
+        value = -M.identity * s.trace_slope() - M.inverse * (self.penalised - self.residual_df)
         if M.diag is not None:
             value -= M.diag @ s.diag_slope()
         if M.P is not None:
@@ -226,8 +228,8 @@ class LinearSolution:
     def adjoint(self, M):
         """Return dvalue/dK for a sensitivity, eq. (1): an array on a dense Gram, else an operator."""
         if self.gram.dense:
-            return self._moving(M) if self.machine.moving else self._fixed(M)
-        if self.machine.moving:
+            return self._moving(M) if self.machine.penalty_is_kernel else self._fixed(M)
+        if self.machine.penalty_is_kernel:
             return Operator(self.n, [(1.0, _Moving(self, M))])
         return symmetric_operator(self.n, self._fixed_apply(M))
 
@@ -255,7 +257,7 @@ class LinearSolution:
     def _fixed(self, M):
         s, b = self.smoother, self.smoother.basis
         X = s.lifted(np.eye(self.n))
-        XMR = M.identity * (X @ s.R) + M.inverse * (b.lift / (b.s + s.lam)) @ b.Q.T
+        XMR = M.identity * (X @ s.R) + M.inverse * (b.coef_map / (b.s + s.lam)) @ b.Q.T
         if M.diag is not None:
             XMR += (X * M.diag) @ s.R
         if M.P is not None:
@@ -282,8 +284,10 @@ class LinearSolution:
         def apply(V):
             RV, XV = s.apply(self._whiten(V)), s.lowered(V)
             pen = 1 / (b.s + s.lam)
-            left = s.lifted(self._times(M, RV)) + M.inverse * (b.lift @ scale(pen, b.Q.T @ self._whiten(V)))
-            right = s.apply(self._times(M, XV)) + M.inverse * (b.Q @ scale(pen, b.lift.T @ V))
+            left = s.lifted(self._times(M, RV)) + M.inverse * (
+                b.coef_map @ scale(pen, b.Q.T @ self._whiten(V))
+            )
+            right = s.apply(self._times(M, XV)) + M.inverse * (b.Q @ scale(pen, b.coef_map.T @ V))
             return left + self._whiten(right)
 
         return apply
@@ -305,7 +309,7 @@ class _Moving:
         RV = s.apply(whiten(V))
         return whiten(s.apply(self.solution._times(self.M, RV)) + self.M.inverse * RV) / s.lam
 
-    def on(self, F):
+    def times_features(self, F):
         """Return the products with F, a strip at a time."""
         s, M, b = self.solution.smoother, self.M, self.solution.smoother.basis
         Q, root = Features(b.Q), np.ones(b.n) if b.root is None else b.root
@@ -313,9 +317,11 @@ class _Moving:
         U = scale(s.g, B)
         e = M.identity + (np.zeros(b.n) if M.diag is None else M.diag)
         P, P2 = (np.zeros((b.n, 0)) if T is None else T for T in (M.P, M.Q))
-        PU, P2U = Q.down(P).T @ U, Q.down(P2).T @ U
-        inner = Q.total(weighted_square, e) @ U + Q.down(P) @ P2U + Q.down(P2) @ PU  # Q' M Q U
-        outer = Q.down(scale(e, b.free)).T @ U + b.free.T @ P @ P2U + b.free.T @ P2 @ PU
+        PU, P2U = Q.transpose_times(P).T @ U, Q.transpose_times(P2).T @ U
+        inner = (
+            Q.total(weighted_square, e) @ U + Q.transpose_times(P) @ P2U + Q.transpose_times(P2) @ PU
+        )  # Q' M Q U
+        outer = Q.transpose_times(scale(e, b.free)).T @ U + b.free.T @ P @ P2U + b.free.T @ P2 @ PU
 
         kept, complete = scale(s.g, inner) + M.inverse * U, b.complete
 
