@@ -85,7 +85,7 @@ class EllipticalSlice(Search):
 
     def run(self, walk, box, starts):
         """Glance at the starts, then draw from the best."""
-        target, begin = _target(walk.evaluate, box), best_starts(walk, starts, self.chains)
+        target, begin = _target(walk.objective, box), best_starts(walk, starts, self.chains)
         shares = [len(part) for part in np.array_split(np.arange(self.draws), len(begin))]
         tasks = [
             partial(self._chain, target=target, start=start, number=i, draws=share)

@@ -58,7 +58,7 @@ class SearchRun:
         section=0,
         n_jobs=None,
     ):
-        self._objective, self.box, self.watch = evaluate, box, watch
+        self.objective, self.box, self.watch = evaluate, box, watch
         self.max_evaluations, self.n_jobs = max_evaluations, n_jobs
         self.trace: list[Step] = []
         self.optima: list[Step] = []
@@ -107,7 +107,7 @@ class SearchRun:
 
     def _evaluate(self, theta, why, gradient):
         begun = time.perf_counter()
-        evaluation = self._objective(theta, self._carry)
+        evaluation = self.objective(theta, self._carry)
         slope = gradient(evaluation)
         error = None if slope is None else evaluation.error
         if evaluation.warm_start is not None:
@@ -163,7 +163,7 @@ class SearchRun:
         return found
 
     def _part(self, i, n):
-        part = SearchRun(self._objective, self.box, max_evaluations=self._share(i, n), watch=self.watch)
+        part = SearchRun(self.objective, self.box, max_evaluations=self._share(i, n), watch=self.watch)
         part._deadline, part._carry = self._deadline, self._carry
         part._abandoned, part._watching = self._abandoned, self._watching
         part._must_look = self._must_look and i == 0 and not self.trace
