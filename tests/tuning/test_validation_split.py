@@ -9,7 +9,7 @@ from foldless.machines import SmoothMachine
 from foldless.machines.losses import Logistic
 from foldless.searches import LBFGS, EarlyStopping
 from foldless.tuning.select import select
-from foldless.tuning.validation_split import held_out_cost, improvements, machine_of_rows, set_aside
+from foldless.tuning.validation_split import held_out_cost, improvements, set_aside
 
 
 @pytest.fixture
@@ -56,14 +56,6 @@ def test_rows_set_aside_keep_the_classes_in_proportion(rng):
     train, test = set_aside(Y, 0.2, 0)
     assert sorted([*train, *test]) == list(range(40))
     assert np.sum(Y[test] > 0) == 6
-
-
-def test_weights_go_with_their_rows():
-    machine = SmoothMachine(Logistic(), weights=np.arange(5.0), row_counts=np.arange(5.0) + 1)
-    part = machine_of_rows(machine, [3, 1])
-    assert np.array_equal(part.weights, [3, 1])
-    assert np.array_equal(part.row_counts, [4, 2])
-    assert machine_of_rows(SmoothMachine(Logistic()), [0]).weights is None
 
 
 def test_an_estimator_takes_it_as_a_search(noisy):

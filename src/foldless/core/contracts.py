@@ -18,12 +18,12 @@ exponentiate.
 
 from __future__ import annotations
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -182,25 +182,76 @@ class HasTargets(ABC):
         return {"gram", "Y", "machine"} <= shown
 
 
-class Machine(Protocol):
-    """A frozen rule with hyper-parameters.
+class Machine(ABC):
+    """A rule with hyper-parameters that turns a Gram and targets into a solution. It never changes.
 
-    ``theta`` are the logarithms of the tuned ones (``C`` or ``alpha``); a machine with nothing to tune has an
-    empty ``theta``. A machine may have a property ``rough``: the same at the accuracy a search needs; and ``along``: the
-    same, made for many regularisation values on one Gram.
+    A subclass, usually a frozen dataclass, must define :meth:`solve`. Everything else has a default, which is right for
+    a machine with nothing to tune, no weights and only one way to solve.
     """
 
-    sign: ClassVar[float]  # 1 if the fit gets closer as theta grows (C), -1 if looser (alpha)
+    sign: ClassVar[float] = 1.0
+    """1 if the machine fits more closely as ``theta`` grows (``C``), -1 if less closely (``alpha``)."""
+
+    default_loo_criterion: ClassVar[str] = "loo"
+    """Name of the criterion that chooses the regularisation on one Gram."""
+
+    @property
+    def bias(self) -> bool:
+        """Whether an unpenalised constant is part of the model."""
+        return False
+
+    @property
+    def weights(self) -> Vector | str | None:
+        """Weights of the rows (n,); ``None`` stands for ones."""
+        return None
+
+    @property
+    def row_counts(self) -> Vector | None:
+        """Number of equal rows that each row stands for (n,); ``None`` stands for ones."""
+        return None
 
     @property
     def theta(self) -> Vector:
-        """Logarithms of the hyper-parameters."""
+        """Logarithms of the tuned hyper-parameters (``C`` or ``alpha``); empty if nothing is tuned."""
+        return np.zeros(0)
 
-    def with_theta(self, theta: Vector) -> Machine:
-        """Return the same machine with other hyper-parameters."""
+    def with_theta(self, theta: Vector) -> Self:
+        """Return the machine with other hyper-parameters."""
+        return self
 
-    def solve(self, gram: Gram, Y: Matrix, start: Any = None) -> Solution:
-        """Fit the targets ``Y`` (n, k): k outputs, or k one-versus-rest problems with entries -1 and 1."""
+    @abstractmethod
+    def solve(self, gram: Gram, Y: Matrix, start: Any = None) -> Any:
+        """Return the :class:`Solution` for the targets ``Y`` (n, k).
+
+        The columns are k outputs, or k one-versus-rest problems with entries -1 and 1. ``start`` is
+        ``solution.start`` of a similar problem.
+        """
+
+    @property
+    def with_search_accuracy(self) -> Self:
+        """The machine at the lower accuracy that suffices while searching."""
+        return self
+
+    @property
+    def for_regularisation_path(self) -> Self:
+        """The machine that solves fastest when many values of ``theta`` are tried on one Gram."""
+        return self
+
+    def n_joint_functions(self, columns: int) -> int:
+        """Return how many functions one linear system holds when ``Y`` has so many columns."""
+        return 1
+
+    def on_rows(self, rows: NDArray[np.intp]) -> Self:
+        """Return the machine for some of the rows: it keeps their weights and counts, in the order of ``rows``."""
+        return self._with_rows(rows, weights=self.weights, row_counts=self.row_counts)
+
+    def _with_rows(self, rows: NDArray[np.intp], **arrays: Any) -> Self:
+        """Return the machine with those of the named arrays that are given reduced to ``rows``."""
+        given = {
+            name: value for name, value in arrays.items() if not (value is None or isinstance(value, str))
+        }
+        kept = {name: np.asarray(value)[rows] for name, value in given.items()}
+        return replace(cast(Any, self), **kept) if kept else self
 
 
 @dataclass(frozen=True)

@@ -136,7 +136,7 @@ def _axes(problem, outcome, seconds):
 
 def sketch(problem):
     """Return the same problem on few landmarks and at the accuracy of a picture."""
-    X, machine = problem.builder.X, getattr(problem.machine, "rough", problem.machine)
+    X, machine = problem.builder.X, problem.machine.with_search_accuracy
     whole = X.shape[0] <= ALL_ROWS or has_noise(problem.kernel) or is_precomputed(problem.kernel)
     landmarks = None if whole else spread_landmarks(X, min(LANDMARKS, X.shape[0]), np.random.default_rng(0))
     return replace(

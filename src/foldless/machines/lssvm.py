@@ -24,11 +24,10 @@ References
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 
-from foldless.core.contracts import Factor, Gram, Matrix, Vector
+from foldless.core.contracts import Factor, Gram, Machine, Matrix, Vector
 from foldless.core.targets import balanced_weights
 from foldless.grams import SpectralFactor
 
@@ -36,7 +35,7 @@ ROUTES = ("cholesky", "spectrum")
 
 
 @dataclass(frozen=True, eq=False)
-class LSSVM:
+class LSSVM(Machine):
     """Least-squares support vector machine.
 
     Parameters
@@ -62,7 +61,6 @@ class LSSVM:
     route: str = "cholesky"
     row_counts: Vector | None = None
     costs: Vector | None = None
-    sign: ClassVar[float] = 1.0
 
     def __post_init__(self):
         if not (np.isfinite(self.C) and self.C > 0):
@@ -85,6 +83,10 @@ class LSSVM:
     def for_regularisation_path(self):
         """The same machine, made for many values of C on one Gram."""
         return replace(self, route="spectrum")
+
+    def on_rows(self, rows):
+        """Return the machine for some of the rows, with their weights, counts and costs."""
+        return super().on_rows(rows)._with_rows(rows, costs=self.costs)
 
     def solve(self, gram, Y, start=None):
         """Fit all columns of ``Y`` (n, k) at once; there is nothing to start from."""

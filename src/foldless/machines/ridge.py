@@ -29,7 +29,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from foldless.core.contracts import Vector
+from foldless.core.contracts import Machine, Vector
 from foldless.core.errors import NotPositiveDefinite, Undefined
 from foldless.machines.least_squares.eigenbasis import (
     EPS,
@@ -51,7 +51,7 @@ NEGATIVE = 1e-8  # eigenvalues of T below minus this, relative to the largest, a
 
 
 @dataclass(frozen=True, eq=False)
-class Ridge:
+class Ridge(Machine):
     r"""Kernel ridge regression.
 
     Parameters
@@ -109,6 +109,13 @@ class Ridge:
     def penalty_is_kernel(self):
         """Whether the penalty moves with K."""
         return isinstance(self.penalty, str) and self.penalty == "K"
+
+    def on_rows(self, rows):
+        """Return the machine for some of the rows, with their weights and counts and the penalty of their coefficients."""
+        fewer = super().on_rows(rows)
+        if isinstance(self.penalty, str):
+            return fewer
+        return replace(fewer, penalty=np.asarray(self.penalty, float)[np.ix_(rows, rows)])
 
     def solve(self, gram, Y, start=None):
         """Fit all columns of ``Y`` (n, k); a warm start is of no use and ignored."""

@@ -19,11 +19,11 @@ References
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from foldless.core.contracts import Gram, Vector
+from foldless.core.contracts import Gram, Machine, Vector
 from foldless.core.errors import Undefined
 from foldless.machines.columnwise import ColumnwiseSolutions
 
@@ -37,7 +37,7 @@ ROUNDS = 200
 
 
 @dataclass(frozen=True, eq=False)
-class SmoothMachine:
+class SmoothMachine(Machine):
     """Kernel machine with a smooth loss.
 
     Parameters
@@ -63,8 +63,6 @@ class SmoothMachine:
     weights: Vector | None = None
     row_counts: Vector | None = None
     decrement: float = DECREMENT
-
-    sign: ClassVar[float] = 1.0
 
     def __post_init__(self):
         if not 0 < self.C < np.inf:

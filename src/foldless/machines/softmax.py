@@ -21,13 +21,13 @@ References
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.linalg import helmert, lapack
 from scipy.special import log_softmax, softmax
 
-from foldless.core.contracts import Gram, Matrix, Vector
+from foldless.core.contracts import Gram, Machine, Matrix, Vector
 from foldless.core.errors import Undefined
 from foldless.core.linalg import cholesky, mirror, solve_lower
 
@@ -38,7 +38,7 @@ ROUNDS = 200
 
 
 @dataclass(frozen=True, eq=False)
-class SoftmaxMachine:
+class SoftmaxMachine(Machine):
     """Multinomial kernel logistic regression.
 
     Parameters
@@ -60,8 +60,6 @@ class SoftmaxMachine:
     weights: Vector | None = None
     row_counts: Vector | None = None
     decrement: float = DECREMENT
-
-    sign: ClassVar[float] = 1.0
 
     def __post_init__(self):
         if not 0 < self.C < np.inf:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from foldless.core.contracts import Vector
+from foldless.core.contracts import Machine, Vector
 from foldless.core.errors import Undefined
 from foldless.machines.least_squares.eigenbasis import EPS, Basis, column_space, intercept, scale
 from foldless.machines.least_squares.smoother import SpectralSmoother
@@ -22,7 +22,7 @@ from foldless.machines.least_squares.solution import LinearSolution, checked_tar
 
 
 @dataclass(frozen=True, eq=False)
-class Subset:
+class Subset(Machine):
     """Least squares on the kernel functions of a subset of the points.
 
     Parameters
@@ -66,14 +66,11 @@ class Subset:
             raise ValueError("weights must be positive; leave out rows of weight zero.")
         object.__setattr__(self, "indices", S)
 
-    @property
-    def theta(self):
-        """Nothing to tune."""
-        return np.zeros(0)
-
-    def with_theta(self, theta):
-        """Return the machine itself."""
-        return self
+    def on_rows(self, rows):
+        """Return the machine for some of the rows; it loses the kernel functions of the others."""
+        place = {row: position for position, row in enumerate(np.asarray(rows).tolist())}
+        kept = [place[row] for row in self.indices.tolist() if row in place]
+        return replace(super().on_rows(rows), indices=kept)
 
     def solve(self, gram, Y, start=None):
         """Fit all columns of ``Y`` (n, k)."""

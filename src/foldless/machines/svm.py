@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from foldless.core.contracts import Gram, Vector
+from foldless.core.contracts import Gram, Machine, Vector
 from foldless.core.errors import JitterWarning, NotPositiveDefinite, Undefined
 from foldless.machines.box_qp.active_set import active_sets, solve_box
 from foldless.machines.box_qp.problem import FREE, LOWER, UPPER, BoxQP
@@ -37,7 +37,7 @@ INDEFINITE = 1e-8  # relative to the trace
 
 
 @dataclass(frozen=True, eq=False)
-class _SVM:
+class _SVM(Machine):
     """What the two machines share.
 
     Parameters
@@ -55,7 +55,6 @@ class _SVM:
     weights: Vector | None = None
 
     loss: ClassVar[Any]
-    sign: ClassVar[float] = 1.0
 
     def __post_init__(self):
         if not (np.isfinite(self.C) and self.C > 0):

@@ -1,27 +1,15 @@
 """The machine that does nothing: it hands Gram and targets through, for criteria that look at these alone."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from foldless.core.contracts import Gram, Matrix
+from foldless.core.contracts import Gram, Machine, Matrix
 
 
 @dataclass(frozen=True)
-class NoMachine:
+class NoMachine(Machine):
     """No machine; nothing to tune but the kernel."""
-
-    sign: ClassVar[float] = 1.0
-
-    @property
-    def theta(self):
-        """Empty."""
-        return np.zeros(0)
-
-    def with_theta(self, theta):
-        """Return itself."""
-        return self
 
     def solve(self, gram, Y, start=None):
         """Hand ``gram`` and ``Y`` (n, k) through."""

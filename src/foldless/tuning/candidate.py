@@ -22,7 +22,7 @@ from foldless.tuning.objective import Objective
 from foldless.tuning.refinement import RefinementSchedule, approximation_gap
 from foldless.tuning.result import Selection
 from foldless.tuning.shared_cache import shared_builder
-from foldless.tuning.validation_split import held_out_cost, improvements, machine_of_rows, set_aside
+from foldless.tuning.validation_split import held_out_cost, improvements, set_aside
 
 FINISH = 1500  # rows up to which the last fit is on the whole matrix even where the search needed less
 NEGLIGIBLE = 0.03  # e / n of stages (1) below which more landmarks change nothing that matters
@@ -57,8 +57,8 @@ class CandidateTuner:
     @cached_property
     def stages(self):
         """The representations to search on."""
-        n_joint_functions = getattr(self.machine, "n_joint_functions", lambda columns: 1)
-        return RefinementSchedule(self.X, self.gram, self.n_components, n_joint_functions(self.Y.shape[1]))
+        n_functions = self.machine.n_joint_functions(self.Y.shape[1])
+        return RefinementSchedule(self.X, self.gram, self.n_components, n_functions)
 
     def run(self, kernel, number=0):
         """Search and fit; on a part of the rows first where the search is to be stopped by the others."""
@@ -71,7 +71,7 @@ class CandidateTuner:
         if is_precomputed(kernel):
             raise ValueError("early stopping needs points, not a precomputed Gram matrix.")
         train, test = set_aside(self.Y, self.search.validation, self.search.seed)
-        machine = machine_of_rows(self.machine, train)
+        machine = self.machine.on_rows(train)
         part = replace(self, X=self.X[train], Y=self.Y[train], machine=machine, search=self.search.search)
         rehearsal = part.descend(kernel, number)
         best = min(
@@ -156,11 +156,7 @@ class CandidateTuner:
     @property
     def with_search_accuracy(self):
         """The machine at the accuracy a search needs: none at all for a criterion that does not look at it."""
-        return (
-            NoMachine()
-            if self.criterion.ignores_machine
-            else getattr(self.machine, "with_search_accuracy", self.machine)
-        )
+        return NoMachine() if self.criterion.ignores_machine else self.machine.with_search_accuracy
 
     def scale(self, kernel):
         """Mean diagonal of the kernel matrix: the regularisation is searched in its units."""

@@ -179,8 +179,8 @@ def regularise(machine, gram, Y, **options):
     machine whose leave-one-out is dear names another criterion, ``default_loo_criterion``.
     ``options`` are fields of :class:`CandidateTuner`.
     """
-    by, nothing = as_criterion(getattr(machine, "judged_by", "loo")), ConstantKernel(1.0, "fixed")
-    machine = getattr(machine, "for_regularisation_path", machine)
+    by, nothing = as_criterion(machine.default_loo_criterion), ConstantKernel(1.0, "fixed")
+    machine = machine.for_regularisation_path
     search = searches.LBFGS(tolerance=1e-8)  # evaluations on one Gram are cheap
     plan = CandidateTuner(X=None, Y=Y, machine=machine, criterion=by, search=search, **options)
     problem = Objective(nothing, machine, by, FixedGram(gram), Y)

@@ -1,7 +1,5 @@
 """Rows set aside while a search runs, and what a machine costs on them."""
 
-from dataclasses import replace
-
 import numpy as np
 from sklearn.model_selection import train_test_split
 
@@ -13,12 +11,6 @@ def set_aside(Y, share, seed):
     """Return the rows to train on and those held out, stratified if the targets ``Y`` (n, k) are classes."""
     classes = class_index(Y) if is_pm1(Y) else None
     return train_test_split(np.arange(len(Y)), test_size=share, random_state=seed, stratify=classes)
-
-
-def machine_of_rows(machine, rows):
-    """Return the machine with the weights of some rows."""
-    arrays = {n: getattr(machine, n, None) for n in ("weights", "row_counts")}
-    return replace(machine, **{n: np.asarray(v)[rows] for n, v in arrays.items() if np.ndim(v) == 1})
 
 
 def held_out_cost(problem, theta, X, Y):

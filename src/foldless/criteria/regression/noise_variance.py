@@ -142,7 +142,7 @@ def _plain(machine):
     return Ridge(
         bias=machine.bias,
         weights=machine.weights,
-        row_counts=getattr(machine, "row_counts", None),
+        row_counts=machine.row_counts,
         route="spectrum",
     )
 
