@@ -6,7 +6,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Ma
 
 from foldless.criteria import LOO
 from foldless.grams.builders import DenseBuilder, NystromBuilder
-from foldless.grams.landmarks import greedy_landmarks, spread_landmarks, uniform_landmarks
+from foldless.grams.landmarks import spread_landmarks, uniform_landmarks
 from foldless.kernels.algebra import has_noise
 from foldless.machines import SmoothMachine
 from foldless.machines.losses import Logistic
@@ -96,30 +96,6 @@ def test_landmarks_are_distinct_rows_and_repeat_with_the_seed(problem):
         assert rows.min() >= 0
         assert rows.max() < 20
         np.testing.assert_array_equal(rows, choose(X, 7, np.random.default_rng(3)))
-
-
-def test_greedy_landmarks_are_pivots_and_their_residual_is_what_is_left(problem):
-    X, _ = problem
-    kernel = RBF(0.9)
-    K = kernel(X)
-    rows, residual = greedy_landmarks(kernel, X, m=6)
-    left = K.copy()
-    for i in rows:  # each pivot is where the Schur complement of the earlier ones is largest
-        assert left[i, i] == pytest.approx(np.max(np.diag(left)))
-        left -= np.outer(left[:, i], left[i]) / left[i, i]
-    assert residual == pytest.approx(np.trace(left), rel=1e-8)
-
-
-def test_greedy_landmarks_stop_at_the_tolerance_and_at_the_rank(problem):
-    X, _ = problem
-    kernel = RBF(3.0)
-    few, residual = greedy_landmarks(kernel, X, tolerance=1e-3)
-    assert residual <= 1e-3 * 20
-    _, before = greedy_landmarks(kernel, X, m=len(few) - 1)
-    assert before > 1e-3 * 20
-    flat, nothing = greedy_landmarks(DotProduct(1.0), X)
-    assert len(flat) == 3  # two inputs and a constant
-    assert nothing == pytest.approx(0, abs=1e-10)
 
 
 def test_noise_is_found_wherever_it_hides():
