@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV
 from foldless.core.targets import as_columns
 from foldless.datasets import make_twonorm
 from foldless.grams import DenseGram
-from foldless.kernels.evaluate import gram
+from foldless.kernels import gram
 from foldless.machines import LSSVM
 
 STRENGTHS = np.logspace(-4, 4, 30)

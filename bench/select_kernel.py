@@ -16,7 +16,7 @@ from foldless import select_kernel
 from foldless.core.targets import as_columns, error_fraction
 from foldless.datasets import make_twonorm
 from foldless.grams import DenseGram
-from foldless.kernels.evaluate import gram
+from foldless.kernels import gram
 from foldless.kernels.pairs import Pairs
 from foldless.machines import LSSVM
 

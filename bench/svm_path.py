@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 from foldless.core.targets import as_columns
 from foldless.datasets import make_twonorm
 from foldless.grams import DenseGram
-from foldless.kernels.evaluate import gram
+from foldless.kernels import gram
 from foldless.machines import HingeSVM
 from foldless.machines.svm import path
 

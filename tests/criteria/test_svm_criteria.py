@@ -27,7 +27,7 @@ from foldless.criteria import (
 )
 from foldless.criteria.derivatives.svm import refit_margins, span_margins
 from foldless.grams import DenseGram
-from foldless.kernels.evaluate import gram, pullback
+from foldless.kernels import gram, pullback
 from foldless.machines import HingeSVM, SquaredHingeSVM
 from oracles.svm import (
     CASES,

@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from foldless import KernelLogisticRegression
 from foldless.core.errors import LandmarkWarning, NotPositiveDefinite, SearchWarning, UnknownName
-from foldless.kernels.evaluate import gram
+from foldless.kernels import gram
 
 SET1_X = np.array(
     [(0, 0.2), (1, 0.9), (0.3, 1.1), (1.4, 0.1), (-0.8, 0.5), (-0.2, -0.9), (0.6, 0.4), (-1.1, -0.3)]

@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from foldless import KernelRidgeRegressor, KernelSubsetRegressor, criteria
 from foldless.cli.files.model_file import trusted_types
 from foldless.core.errors import LandmarkWarning, NotPositiveDefinite, Undefined
-from foldless.kernels.evaluate import gram
+from foldless.kernels import gram
 
 X8 = np.array([[0, 0.5, 1.1, 1.4, 2.0, 2.7, 3.1, 3.6]]).T
 Y8 = np.array([0.1, 0.6, 0.8, 1.1, 0.7, 0.5, -0.2, -0.3])

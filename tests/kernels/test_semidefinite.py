@@ -15,8 +15,8 @@ from sklearn.gaussian_process.kernels import (
 from foldless.core.errors import NotPositiveDefinite
 from foldless.grams import DenseGram, LowRankGram
 from foldless.grams.builders import DenseBuilder
-from foldless.kernels import Laplacian, Sigmoid
-from foldless.kernels.evaluate import gram, semidefinite
+from foldless.kernels import Laplacian, Sigmoid, gram
+from foldless.kernels.evaluate import is_semidefinite
 from foldless.machines import HingeSVM
 
 X = np.random.default_rng(0).normal(size=(60, 3))
@@ -36,7 +36,7 @@ SURE = [
 @pytest.mark.parametrize("kernel", SURE, ids=str)
 def test_what_is_said_to_be_semidefinite_is(kernel):
     K = gram(kernel, X)
-    assert semidefinite(kernel)
+    assert is_semidefinite(kernel)
     assert np.linalg.eigvalsh(K)[0] > -1e-13 * np.trace(K)
     assert DenseBuilder(X).gram(kernel).semidefinite
 
@@ -53,7 +53,7 @@ def test_what_is_said_to_be_semidefinite_is(kernel):
     ids=str,
 )
 def test_nothing_is_said_about_the_others(kernel):
-    assert not semidefinite(kernel)
+    assert not is_semidefinite(kernel)
     assert not DenseBuilder(X).gram(kernel).semidefinite
 
 

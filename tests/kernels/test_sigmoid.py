@@ -5,8 +5,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.metrics.pairwise import sigmoid_kernel
 
-from foldless.kernels import Sigmoid
-from foldless.kernels.evaluate import diagonal, gram, pullback
+from foldless.kernels import Sigmoid, gram, pullback
+from foldless.kernels.evaluate import diagonal
 
 FREE = Sigmoid(0.3, 0.7, coef0_bounds=(1e-3, 1e3))
 

@@ -7,7 +7,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from foldless.core.errors import JitterWarning, NotPositiveDefinite, Undefined
 from foldless.grams import DenseGram, LowRankGram
-from foldless.kernels.evaluate import gram
+from foldless.kernels import gram
 from foldless.machines import HingeSVM, SquaredHingeSVM, path
 from foldless.machines.box_qp import active_set as box_solver
 from foldless.machines.box_qp.active_set import active_sets, descend, solve_box

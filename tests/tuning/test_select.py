@@ -12,7 +12,7 @@ from foldless.core.contracts import Stop
 from foldless.core.errors import LandmarkWarning, SearchWarning, Undefined, UnknownName
 from foldless.datasets import make_ripley, make_twonorm
 from foldless.grams.builders import DenseBuilder, NystromBuilder
-from foldless.kernels.evaluate import gram
+from foldless.kernels import gram
 from foldless.machines import SmoothMachine
 from foldless.machines.losses import Logistic
 from foldless.tuning import candidate as plan

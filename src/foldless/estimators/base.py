@@ -8,7 +8,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from foldless.core.errors import NotPositiveDefinite
 from foldless.core.targets import one_versus_rest
-from foldless.kernels.evaluate import gram
+from foldless.kernels import gram
 from foldless.tuning.progress import progress
 from foldless.tuning.select import select
 

@@ -11,7 +11,8 @@ from foldless.core.errors import Undefined
 from foldless.core.linalg import solve_lower
 from foldless.estimators.base import BaseKernelRegressor, regularisation
 from foldless.grams import DenseGram
-from foldless.kernels.evaluate import diagonal, gram
+from foldless.kernels import gram
+from foldless.kernels.evaluate import diagonal
 from foldless.machines import Ridge, penalty_roots
 from foldless.machines.least_squares import gp_posterior as posterior
 

@@ -13,7 +13,7 @@ from foldless.grams import ChunkedGram, DenseGram, LowRankGram
 from foldless.grams.adjoints import on_features
 from foldless.grams.features import FEW
 from foldless.kernels.algebra import has_noise
-from foldless.kernels.evaluate import gram, pullback, semidefinite
+from foldless.kernels.evaluate import gram, is_semidefinite, pullback
 from foldless.kernels.pairs import Pairs
 
 TINY = 1e-12  # eigenvalues of a landmark matrix below this, relative to the largest, are rounding
@@ -37,7 +37,7 @@ class DenseBuilder:
 
     def gram(self, kernel):
         """Return the Gram of ``kernel``."""
-        return DenseGram(gram(kernel, self.pairs), semidefinite(kernel))
+        return DenseGram(gram(kernel, self.pairs), is_semidefinite(kernel))
 
     def pullback(self, kernel, K, adjoint):
         """Return the gradient in ``kernel.theta``."""
@@ -167,9 +167,9 @@ def leading_nystrom(kernel, X, landmarks, components=None):
     components : int, optional
         The number p kept; by default all whose eigenvalue exceeds 1e-12 of the largest.
     """
-    mu, U = np.linalg.eigh(gram(kernel, X[landmarks]))
+    mu, U = np.linalg.eigh(gram(kernel, Pairs(X[landmarks])))
     kept = np.flatnonzero(mu > TINY * mu[-1])[::-1][:components]
-    return LowRankGram(gram(kernel, X, X[landmarks]) @ (U[:, kept] / np.sqrt(mu[kept])))
+    return LowRankGram(gram(kernel, Pairs(X, X[landmarks])) @ (U[:, kept] / np.sqrt(mu[kept])))
 
 
 @dataclass(frozen=True, eq=False)

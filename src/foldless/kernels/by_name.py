@@ -1,75 +1,82 @@
 """Kernels by name, with bounds and a start that come from the data."""
 
+from collections.abc import Callable
+
 import numpy as np
-from scipy.sparse import issparse
+import scipy.sparse as sp
 from scipy.spatial.distance import pdist
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Kernel, Matern
 
 from foldless.core.errors import UnknownName
 from foldless.kernels import Laplacian, Precomputed, Sinc
+from foldless.kernels.pairs import Points, to_dense
 
-SAMPLE = 300  # points looked at for the typical distance
-DISTINCT = 2000  # rows up to which repeated ones are set aside first
-NARROW, WIDE = 1 / 100, 100  # bounds of a length scale, in typical distances
+DISTANCE_SAMPLE_ROWS = 300  # rows whose distances give the typical one
+DISTINCT_MAX_ROWS = 2000  # up to this many rows, repeated ones are removed first
+LENGTH_SCALE_RANGE_FACTOR = 100  # a length scale may move this factor down and up from its start
+POLY_OFFSET_RANGE_FACTOR = 30
 
 
-def typical_distance(X):
-    """Median distance between distinct points, from an even sample of the distinct rows."""
-    if X.shape[0] <= DISTINCT:
-        X = np.unique(X.toarray() if issparse(X) else X, axis=0)
-    sample = X[np.linspace(0, X.shape[0] - 1, min(SAMPLE, X.shape[0])).astype(int)]
-    d = pdist(sample.toarray() if issparse(sample) else sample)
+def typical_distance(X: Points) -> float:
+    """Return the median distance between distinct points, from an even sample of the distinct rows."""
+    if X.shape[0] <= DISTINCT_MAX_ROWS:
+        X = np.unique(to_dense(X), axis=0)
+    n = X.shape[0]
+    d = pdist(to_dense(X[np.linspace(0, n - 1, min(DISTANCE_SAMPLE_ROWS, n)).astype(int)]))
     d = d[d > 0]
     return float(np.median(d)) if d.size else 1.0
 
 
-def _length(X):
+def _length(X: Points) -> tuple[float, tuple[float, float]]:
+    """Return the start of a length scale, and its bounds."""
     length = typical_distance(X) / np.sqrt(2)
-    return length, (length * NARROW, length * WIDE)
+    return length, (length / LENGTH_SCALE_RANGE_FACTOR, length * LENGTH_SCALE_RANGE_FACTOR)
 
 
-def _rbf(X):
+def _rbf(X: Points) -> Kernel:
     return RBF(*_length(X))
 
 
-def _rbf_ard(X):
+def _rbf_ard(X: Points) -> Kernel:
     length, bounds = _length(X)
     return RBF(np.full(X.shape[1], length), bounds)
 
 
-def _matern(X):
+def _matern(X: Points) -> Kernel:
     return Matern(*_length(X), nu=2.5)
 
 
-def _laplacian(X):
+def _laplacian(X: Points) -> Kernel:
     return Laplacian(*_length(X))
 
 
-def _sinc(X):
+def _sinc(X: Points) -> Kernel:
     length, (low, high) = _length(X)
     return ConstantKernel((np.pi * length) ** X.shape[1], "fixed") * Sinc(1 / length, (1 / high, 1 / low))
 
 
-def _mean_square(X):
-    squares = X.multiply(X).sum() if hasattr(X, "multiply") else np.sum(np.square(X))
+def _mean_square(X: Points) -> float:
+    """Return the mean squared norm of the rows."""
+    squares = X.multiply(X).sum() if sp.issparse(X) else np.sum(np.square(X))
     return max(float(squares) / X.shape[0], np.finfo(float).tiny)
 
 
-def _linear(X):
+def _linear(X: Points) -> Kernel:
     return ConstantKernel(1 / _mean_square(X), "fixed") * DotProduct(0.0, "fixed")
 
 
-def _poly(X):
+def _poly(X: Points) -> Kernel:
     scale = _mean_square(X)
-    offset = np.sqrt(scale)
-    return (ConstantKernel(1 / scale, "fixed") * DotProduct(offset, (offset / 30, offset * 30))) ** 3
+    offset, factor = np.sqrt(scale), POLY_OFFSET_RANGE_FACTOR
+    dot = DotProduct(offset, (offset / factor, offset * factor))
+    return (ConstantKernel(1 / scale, "fixed") * dot) ** 3
 
 
-def _precomputed(X):
+def _precomputed(X: Points) -> Kernel:
     return Precomputed()
 
 
-NAMED = {
+NAMED: dict[str, Callable[[Points], Kernel]] = {
     "rbf": _rbf,
     "rbf-ard": _rbf_ard,
     "matern": _matern,
@@ -81,7 +88,7 @@ NAMED = {
 }
 
 
-def named_kernel(name, X):
+def named_kernel(name: str, X: Points) -> Kernel:
     """Return the kernel called ``name`` for the points ``X``.
 
     Length scales start at the median distance over the square root of two and may move by a factor of a hundred

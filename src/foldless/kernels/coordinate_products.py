@@ -14,18 +14,36 @@ References
    JMLR 3 (2002), section 5.
 """
 
+from abc import abstractmethod
+from collections.abc import Iterator
+
 import numpy as np
-import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Hyperparameter, Kernel, StationaryKernelMixin
 
-from foldless.kernels.evaluate import gram_of, pullback_of
-from foldless.kernels.pairs import Pairs
+from foldless.core.contracts import Matrix, Vector
+from foldless.kernels.evaluate import gram, pullback
+from foldless.kernels.pairs import Pairs, to_dense
 
 
 class CoordinateProduct(StationaryKernelMixin, Kernel):
-    """Base of the kernels (1): a subclass gives ``_factor(u)`` and, if it has a parameter, ``_factor_slope(u)``."""
+    r"""Base class of the kernels (1).
 
-    def __call__(self, X, Y=None, eval_gradient=False):
+    A subclass defines :math:`\varphi` as ``_factor(u)`` and, if it has a parameter, :math:`\dot\varphi` as
+    ``_factor_slope(u)``.
+    """
+
+    @abstractmethod
+    def _factor(self, u: Matrix) -> Matrix:
+        r"""Return :math:`\varphi(u)`."""
+
+    def _factor_slope(self, u: Matrix) -> Matrix:
+        """Return the derivative of the factor in the logarithm of the parameter."""
+        raise NotImplementedError(f"{type(self).__name__} has no parameter to differentiate in.")
+
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
+    ) -> Matrix | tuple[Matrix, Matrix]:
         """Return the kernel matrix, and its derivative in theta, (n, n, 1) or (n, n, 0)."""
         if eval_gradient and Y is not None:
             raise ValueError("Gradient can only be evaluated when Y is None.")
@@ -37,27 +55,27 @@ class CoordinateProduct(StationaryKernelMixin, Kernel):
         K, slope = _value_and_slope(self, pairs)
         return K, slope[:, :, None]
 
-    def diag(self, X):
+    def diag(self, X: ArrayLike) -> Vector:
         """Return the diagonal, a constant."""
         n, d = np.shape(X)
         return np.full(n, float(self._factor(np.zeros(1))[0]) ** d)
 
 
-def _differences(pairs):
-    """Yield the differences of each coordinate, (n, m) at a time."""
-    X, Y = (M.toarray() if sp.issparse(M) else M for M in (pairs.X, pairs.Y))
+def _differences(pairs: Pairs) -> Iterator[Matrix]:
+    """Yield the differences of each coordinate, an array (n, m) at a time."""
+    X, Y = to_dense(pairs.X), to_dense(pairs.Y)
     for a in range(X.shape[1]):
         yield np.subtract.outer(X[:, a], Y[:, a])
 
 
-def _value(kernel, pairs):
+def _value(kernel: CoordinateProduct, pairs: Pairs) -> Matrix:
     K = np.ones(pairs.shape)
     for u in _differences(pairs):
         K *= kernel._factor(u)
     return K
 
 
-def _value_and_slope(kernel, pairs):
+def _value_and_slope(kernel: CoordinateProduct, pairs: Pairs) -> tuple[Matrix, Matrix]:
     K, slope = np.ones(pairs.shape), np.zeros(pairs.shape)
     for u in _differences(pairs):  # eq. (2)
         f = kernel._factor(u)
@@ -67,13 +85,13 @@ def _value_and_slope(kernel, pairs):
     return K, slope
 
 
-@gram_of.register
-def _(kernel: CoordinateProduct, pairs):
+@gram.register
+def _(kernel: CoordinateProduct, pairs: Pairs) -> Matrix:
     return _value(kernel, pairs)
 
 
-@pullback_of.register
-def _(kernel: CoordinateProduct, pairs, adjoint):
+@pullback.register
+def _(kernel: CoordinateProduct, pairs: Pairs, adjoint: Matrix) -> Vector:
     if kernel.n_dims == 0:
         return np.zeros(0)
     return np.array([np.vdot(adjoint, _value_and_slope(kernel, pairs)[1])])
@@ -84,8 +102,8 @@ class Sinc(CoordinateProduct):
 
     .. math:: \varphi(u) = \frac{\sin W u}{\pi u}, \qquad \varphi(0) = W / \pi.
 
-    Entries can be negative, and far apart points on the grid of its zeros are orthogonal. (With :math:`\sin(t)/t` for
-    "sinc" without the scale of t one gets another, wrong kernel.)
+    Entries can be negative, and distinct points on the grid of its zeros are orthogonal. (Another, wrong kernel results
+    if "sinc" is read as :math:`\sin(t)/t` without the scale of t.)
 
     Parameters
     ----------
@@ -102,20 +120,22 @@ class Sinc(CoordinateProduct):
            [0.    , 0.6366, 1.    ]])
     """
 
-    def __init__(self, bandwidth=1.0, bandwidth_bounds=(1e-5, 1e5)):
+    def __init__(
+        self, bandwidth: float = 1.0, bandwidth_bounds: tuple[float, float] | str = (1e-5, 1e5)
+    ) -> None:
         self.bandwidth = bandwidth
         self.bandwidth_bounds = bandwidth_bounds
 
     @property
-    def hyperparameter_bandwidth(self):
+    def hyperparameter_bandwidth(self) -> Hyperparameter:
         """W, in logarithms."""
         return Hyperparameter("bandwidth", "numeric", self.bandwidth_bounds)
 
-    def _factor(self, u):
+    def _factor(self, u: Matrix) -> Matrix:
         W = self.bandwidth
         return W / np.pi * np.sinc(W / np.pi * u)
 
-    def _factor_slope(self, u):
+    def _factor_slope(self, u: Matrix) -> Matrix:
         W = self.bandwidth
         return W / np.pi * np.cos(W * u)
 
@@ -138,29 +158,34 @@ class TrigonometricPolynomial(CoordinateProduct):
         In units of the inputs; not tuned.
     """
 
-    def __init__(self, q=0.5, q_bounds=(1e-3, 0.999), period=2 * np.pi):
+    def __init__(
+        self,
+        q: float = 0.5,
+        q_bounds: tuple[float, float] | str = (1e-3, 0.999),
+        period: float = 2 * np.pi,
+    ) -> None:
         self.q = q
         self.q_bounds = q_bounds
         self.period = period
 
     @property
-    def hyperparameter_q(self):
+    def hyperparameter_q(self) -> Hyperparameter:
         """q, in logarithms."""
         return Hyperparameter("q", "numeric", self.q_bounds)
 
-    def _ratio(self, u):
-        """Numerator and denominator."""
+    def _ratio(self, u: Matrix) -> tuple[float, Matrix, Matrix]:
+        r"""Return numerator, denominator and :math:`\sin^2(u / 2)`."""
         q = self.q
         if not 0 < q < 1:
             raise ValueError(f"q must lie between 0 and 1, got {q!r}. Keep q_bounds inside (0, 1).")
         s2 = np.sin(np.pi / self.period * u) ** 2
         return 1 - q**2, 2 * ((1 - q) ** 2 + 4 * q * s2), s2
 
-    def _factor(self, u):
+    def _factor(self, u: Matrix) -> Matrix:
         top, bottom, _ = self._ratio(u)
         return top / bottom
 
-    def _factor_slope(self, u):
+    def _factor_slope(self, u: Matrix) -> Matrix:
         q = self.q
         top, bottom, s2 = self._ratio(u)
         return q * (-2 * q - top / bottom * 4 * (2 * s2 - (1 - q))) / bottom
@@ -181,11 +206,11 @@ class Dirichlet(CoordinateProduct):
         In units of the inputs; not tuned.
     """
 
-    def __init__(self, degree=3, period=2 * np.pi):
+    def __init__(self, degree: int = 3, period: float = 2 * np.pi) -> None:
         self.degree = degree
         self.period = period
 
-    def _factor(self, u):
+    def _factor(self, u: Matrix) -> Matrix:
         if self.degree < 0 or self.degree != int(self.degree):
             raise ValueError(f"degree must be a non-negative integer, got {self.degree!r}.")
         v = 2 * np.pi / self.period * u

@@ -1,8 +1,9 @@
-r"""The two verbs on scikit-learn's kernels, and the pairs of points they act on.
+r"""The two verbs on scikit-learn's kernels: ``gram`` goes forward, ``pullback`` comes back.
 
-``gram(kernel, X, Y)`` goes forward, ``pullback(kernel, X, adjoint, Y)`` comes back. Both are open: a kernel class joins
-by registering :func:`gram_of` and :func:`pullback_of` (see ``kernels/``); every other kernel falls back on
-scikit-learn's own ``kernel(X, eval_gradient=True)``.
+Both act on :class:`foldless.kernels.pairs.Pairs`, and both are open: a kernel class joins by registering a function of
+its own, as the other files of this folder do. Every other kernel falls back on scikit-learn's own
+``kernel(X, eval_gradient=True)``. Users call :func:`foldless.kernels.gram` and :func:`foldless.kernels.pullback`,
+which take points.
 """
 
 from functools import singledispatch
@@ -11,83 +12,41 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.gaussian_process.kernels import Kernel
 
-from foldless.kernels.pairs import Pairs, to_dense
+from foldless.core.contracts import Matrix, Vector
+from foldless.kernels.pairs import Pairs, Points, to_dense
 
-
-def gram(kernel, X, Y=None):
-    """Kernel matrix between the rows of ``X`` and of ``Y``.
-
-    Parameters
-    ----------
-    kernel : sklearn.gaussian_process.kernels.Kernel
-    X : array of shape (n, d), sparse matrix, or Pairs
-        With :class:`Pairs` distances are reused from earlier calls, and ``Y`` must be left out.
-    Y : array of shape (m, d), optional
-        By default ``X`` itself.
-
-    Returns
-    -------
-    K : array of shape (n, m)
-        Equal to ``kernel(X, Y)``; may be read-only.
-
-    Examples
-    --------
-    >>> from sklearn.gaussian_process.kernels import RBF
-    >>> gram(RBF(1.0), [[0.0], [1.0]]).round(4)
-    array([[1.    , 0.6065],
-           [0.6065, 1.    ]])
-    """
-    return gram_of(kernel, X if isinstance(X, Pairs) else Pairs(X, Y))
-
-
-def pullback(kernel, X, adjoint, Y=None):
-    r"""Gradient in ``kernel.theta`` of a number whose derivative with respect to the kernel matrix is ``adjoint``.
-
-    .. math:: \frac{\partial f}{\partial\theta_k} = \sum_{ij} A_{ij} \frac{\partial K_{ij}}{\partial\theta_k}
-
-    Parameters
-    ----------
-    kernel : sklearn.gaussian_process.kernels.Kernel
-    X : array of shape (n, d), sparse matrix, or Pairs
-    adjoint : array of shape (n, m)
-    Y : array of shape (m, d), optional
-        By default ``X`` itself.
-
-    Returns
-    -------
-    gradient : array of shape (len(kernel.theta),)
-        In memory O(n m): no n x m x p array is built for the kernels of ``foldless.kernels``.
-    """
-    return pullback_of(kernel, X if isinstance(X, Pairs) else Pairs(X, Y), adjoint)
+SPARSE_STRIP_ROWS = 1000  # rows of a sparse matrix that are made dense at a time
 
 
 @singledispatch
-def gram_of(kernel, pairs):
-    """Kernel matrix on ``pairs``; register a function here to make a kernel fast."""
+def gram(kernel: Kernel, pairs: Pairs) -> Matrix:
+    """Return the kernel matrix on ``pairs``; register a function here to make a kernel fast."""
     if not isinstance(kernel, Kernel):
         raise TypeError(f"kernel must be a scikit-learn Kernel object, got {kernel!r}.")
     return kernel(to_dense(pairs.X)) if pairs.symmetric else kernel(to_dense(pairs.X), to_dense(pairs.Y))
 
 
 @singledispatch
-def pullback_of(kernel, pairs, adjoint):
-    """Gradient in theta on ``pairs``; the fallback contracts scikit-learn's own derivative tensor."""
+def pullback(kernel: Kernel, pairs: Pairs, adjoint: Matrix) -> Vector:
+    """Return the gradient in theta on ``pairs``; the fallback contracts scikit-learn's own derivative tensor."""
     if pairs.symmetric:
         derivative = kernel(to_dense(pairs.X), eval_gradient=True)[1]
-    else:  # scikit-learn differentiates square matrices only: take the corner of a larger one
+    else:
+        # scikit-learn differentiates square matrices only: take the corner of a larger one.
         n = pairs.shape[0]
         derivative = kernel(np.vstack([to_dense(pairs.X), to_dense(pairs.Y)]), eval_gradient=True)[1][:n, n:]
     return np.tensordot(adjoint, derivative, axes=2)
 
 
 @singledispatch
-def semidefinite(kernel):
-    """Whether every matrix of this kernel is known to be positive semi-definite; False only means that nobody said so."""
+def is_semidefinite(kernel: Kernel) -> bool:
+    """Return True if every matrix of this kernel is known to be positive semi-definite; False if that is unknown."""
     return False
 
 
-def diagonal(kernel, X):
-    """Diagonal of the kernel matrix, in O(n)."""
-    if sp.issparse(X):
-        return np.concatenate([kernel.diag(X[i : i + 1000].toarray()) for i in range(0, X.shape[0], 1000)])
-    return kernel.diag(np.asarray(X, dtype=float))
+def diagonal(kernel: Kernel, X: Points) -> Vector:
+    """Return the diagonal of the kernel matrix, in O(n)."""
+    if not sp.issparse(X):
+        return kernel.diag(np.asarray(X, dtype=float))
+    starts = range(0, X.shape[0], SPARSE_STRIP_ROWS)
+    return np.concatenate([kernel.diag(X[i : i + SPARSE_STRIP_ROWS].toarray()) for i in starts])

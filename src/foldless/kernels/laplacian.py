@@ -9,8 +9,10 @@ Both are positive definite. With one length scale per feature the differences ar
 For p = 2 it is the Matérn kernel with :math:`\nu = 1/2`, and its verbs are used.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
-import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import (
     Hyperparameter,
@@ -20,8 +22,9 @@ from sklearn.gaussian_process.kernels import (
     StationaryKernelMixin,
 )
 
-from foldless.kernels.evaluate import gram_of, pullback_of, semidefinite
-from foldless.kernels.pairs import Pairs
+from foldless.core.contracts import Matrix, Vector
+from foldless.kernels.evaluate import gram, is_semidefinite, pullback
+from foldless.kernels.pairs import Pairs, to_dense
 
 
 class Laplacian(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
@@ -41,86 +44,93 @@ class Laplacian(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
            [0.3679, 1.    ]])
     """
 
-    def __init__(self, length_scale=1.0, length_scale_bounds=(1e-5, 1e5), norm=2):
+    def __init__(
+        self,
+        length_scale: float | Vector = 1.0,
+        length_scale_bounds: tuple[float, float] | str = (1e-5, 1e5),
+        norm: int = 2,
+    ) -> None:
         self.length_scale = length_scale
         self.length_scale_bounds = length_scale_bounds
         self.norm = norm
 
     @property
-    def anisotropic(self):
-        """Whether each feature has its own length scale."""
-        return np.iterable(self.length_scale) and len(self.length_scale) > 1
+    def anisotropic(self) -> bool:
+        """True if each feature has its own length scale."""
+        return np.size(self.length_scale) > 1
 
     @property
-    def hyperparameter_length_scale(self):
+    def hyperparameter_length_scale(self) -> Hyperparameter:
         """The length scales, in logarithms."""
         if self.anisotropic:
-            return Hyperparameter("length_scale", "numeric", self.length_scale_bounds, len(self.length_scale))
+            n_scales = np.size(self.length_scale)
+            return Hyperparameter("length_scale", "numeric", self.length_scale_bounds, n_scales)
         return Hyperparameter("length_scale", "numeric", self.length_scale_bounds)
 
-    def __call__(self, X, Y=None, eval_gradient=False):
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
+    ) -> Matrix | tuple[Matrix, Matrix]:
         """Return the kernel matrix, and its derivative in theta."""
         if eval_gradient and Y is not None:
             raise ValueError("Gradient can only be evaluated when Y is None.")
         if _norm(self) == 2:
             return _matern(self)(X, Y, eval_gradient)
         pairs = Pairs(np.atleast_2d(X), None if Y is None else np.atleast_2d(Y))
-        K = gram_of(self, pairs)
+        K = gram(self, pairs)
         if not eval_gradient:
             return np.array(K)
         parts = [] if self.hyperparameter_length_scale.fixed else [K * D for D in _scaled(self, pairs)]
         return np.array(K), np.stack(parts, axis=2) if parts else np.zeros((*K.shape, 0))
 
 
-def _norm(kernel):
+def _norm(kernel: Laplacian) -> int:
     if kernel.norm not in (1, 2):
         raise ValueError(f"norm must be 1 or 2, got {kernel.norm!r}.")
     return kernel.norm
 
 
-def _matern(kernel):
+def _matern(kernel: Laplacian) -> Matern:
+    """Return the equal Matérn kernel for p = 2."""
     return Matern(kernel.length_scale, kernel.length_scale_bounds, nu=0.5)
 
 
-def _scaled(kernel, pairs):
-    """Yield absolute differences over the length scale: all together, or feature by feature."""
+def _scaled(kernel: Laplacian, pairs: Pairs) -> Iterator[Matrix]:
+    """Yield absolute differences over the length scale: their sum for a single scale, else feature by feature."""
     if not kernel.anisotropic:
         yield pairs.absolute / float(np.squeeze(kernel.length_scale))
         return
-    X, Y = _arrays(pairs)
-    for a, length in enumerate(kernel.length_scale):
+    X, Y = to_dense(pairs.X), to_dense(pairs.Y)
+    for a, length in enumerate(np.asarray(kernel.length_scale)):
         yield np.abs(np.subtract.outer(X[:, a], Y[:, a])) / length
 
 
-def _arrays(pairs):
-    return tuple(M.toarray() if sp.issparse(M) else M for M in (pairs.X, pairs.Y))
-
-
-@gram_of.register
-def _(kernel: Laplacian, pairs):
+@gram.register
+def _(kernel: Laplacian, pairs: Pairs) -> Matrix:
     if _norm(kernel) == 2:
-        return gram_of(_matern(kernel), pairs)
+        return gram(_matern(kernel), pairs)
     key = np.asarray(kernel.length_scale, float).tobytes()
-    return pairs.latest("laplacian", key, lambda: np.exp(-_total(kernel, pairs)))
+    K = pairs.recall("laplacian", key)
+    return pairs.remember("laplacian", key, np.exp(-_total(kernel, pairs))) if K is None else K
 
 
-def _total(kernel, pairs):
+def _total(kernel: Laplacian, pairs: Pairs) -> Matrix:
+    """Return the exponents: sums of absolute differences over the length scales."""
     if not kernel.anisotropic:
         return next(_scaled(kernel, pairs))
-    X, Y = _arrays(pairs)
+    X, Y = to_dense(pairs.X), to_dense(pairs.Y)
     return cdist(X / kernel.length_scale, Y / kernel.length_scale, "cityblock")
 
 
-@pullback_of.register
-def _(kernel: Laplacian, pairs, adjoint):
+@pullback.register
+def _(kernel: Laplacian, pairs: Pairs, adjoint: Matrix) -> Vector:
     if _norm(kernel) == 2:
-        return pullback_of(_matern(kernel), pairs, adjoint)
+        return pullback(_matern(kernel), pairs, adjoint)
     if kernel.hyperparameter_length_scale.fixed:
         return np.zeros(0)
-    B = adjoint * gram_of(kernel, pairs)
+    B = adjoint * gram(kernel, pairs)
     return np.array([np.vdot(B, D) for D in _scaled(kernel, pairs)])  # eq. (2)
 
 
-@semidefinite.register
-def _(kernel: Laplacian):
+@is_semidefinite.register
+def _(kernel: Laplacian) -> bool:
     return True

@@ -1,19 +1,24 @@
 """Pairs of points and their distances, computed once for a data set."""
 
+from __future__ import annotations
+
 from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 
+from foldless.core.contracts import Matrix, Vector
 from foldless.core.linalg import strips
 
-NEAR = 1e-8  # squared distances below this fraction of the squared norms are recomputed without cancellation
-CHUNK = 200_000  # pairs recomputed at a time
+Points: TypeAlias = Any  # an array or a sparse matrix of shape (n, d)
 
-
-def _double(X):
-    return X.tocsr().astype(float) if sp.issparse(X) else np.ascontiguousarray(X, dtype=float)
+# Squared distances below this fraction of the squared norms are recomputed without cancellation,
+CANCELLATION_FRACTION = 1e-8
+# and this many pairs are recomputed at a time.
+RECOMPUTED_PAIRS = 200_000
 
 
 class Pairs:
@@ -32,31 +37,30 @@ class Pairs:
     digits.
     """
 
-    def __init__(self, X, Y=None):
+    def __init__(self, X: ArrayLike | Points, Y: ArrayLike | Points | None = None) -> None:
         self.symmetric = Y is None
-        self.X = _double(X)
-        self.Y = self.X if Y is None else _double(Y)
-        self._latest = {}
+        self.X = _as_float(X)
+        self.Y = self.X if Y is None else _as_float(Y)
+        self._latest: dict[str, tuple[bytes, Matrix]] = {}
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, int]:
         """(n, m)."""
         return self.X.shape[0], self.Y.shape[0]
 
     @cached_property
-    def inner(self):
+    def inner(self) -> Matrix:
         """Inner products, (n, m)."""
-        product = self.X @ self.Y.T
-        return product.toarray() if sp.issparse(product) else product
+        return to_dense(self.X @ self.Y.T)
 
     @cached_property
-    def squared(self):
+    def squared(self) -> Matrix:
         """Squared Euclidean distances, (n, m)."""
         D = _squared_distances(*self.scaled(1.0), self.symmetric)
         D.flags.writeable = False
         return D
 
-    def scaled(self, length_scale):
+    def scaled(self, length_scale: float | Vector) -> tuple[Points, Points]:
         """Return both point sets, shifted by a common centre (unless sparse) and divided by ``length_scale``."""
         if sp.issparse(self.X) or sp.issparse(self.Y):
             inverse = sp.diags_array(np.broadcast_to(1 / np.asarray(length_scale, float), self.X.shape[1]))
@@ -66,95 +70,102 @@ class Pairs:
         return Z, Z if self.symmetric else (self.Y - centre) / length_scale
 
     @cached_property
-    def _centre(self):
+    def _centre(self) -> Vector:
         return self.X.mean(axis=0)
 
-    def squared_over(self, length_scale):
-        """Squared distances in units of ``length_scale`` (a number, or one per feature)."""
+    def squared_over(self, length_scale: float | Vector) -> Matrix:
+        """Return squared distances in units of ``length_scale`` (a number, or one per feature)."""
         if np.ndim(length_scale) == 0:
             return self.squared / float(length_scale) ** 2
         key = np.asarray(length_scale, float).tobytes()
-        return self.latest("squared_over", key, lambda: self.fresh_squared_over(length_scale))
+        D = self.recall("squared_over", key)
+        return self.remember("squared_over", key, self.fresh_squared_over(length_scale)) if D is None else D
 
-    def fresh_squared_over(self, length_scale):
-        """The same, computed now and the caller's own."""
+    def fresh_squared_over(self, length_scale: float | Vector) -> Matrix:
+        """Return the distances of :meth:`squared_over`, not cached: the caller may modify the array in place."""
         return _squared_distances(*self.scaled(length_scale), self.symmetric)
 
     @cached_property
-    def absolute(self):
+    def absolute(self) -> Matrix:
         """Sums of absolute differences, (n, m)."""
         D = cdist(to_dense(self.X), to_dense(self.Y), "cityblock")
         D.flags.writeable = False
         return D
 
-    def strip(self, rows):
-        """Return the pairs of some rows (a slice) with all of ``Y``; what is shared between calls is ours."""
+    def strip(self, rows: slice) -> Pairs:
+        """Return the pairs of some rows with all of ``Y``; distances are taken from the cache of these pairs."""
         return _Strip(self, rows)
 
-    def latest(self, tag, key, compute):
-        """Return ``compute()``, remembered until the same ``tag`` is asked for with another ``key``.
+    def recall(self, tag: str, key: bytes) -> Matrix | None:
+        """Return the array that was last remembered under ``tag`` if ``key`` is still the same, else None.
 
-        A search asks for the value and then for the gradient at the same point; this keeps the second from doing
-        the first one's work. The array is read-only.
+        A search asks for the value and then for the gradient at the same point; this keeps the gradient from repeating
+        the work of the value.
         """
         known, value = self._latest.get(tag, (None, None))
-        if known != key:
-            value = compute()
-            value.flags.writeable = False
-            self._latest[tag] = (key, value)  # another thread may replace it: what is returned stays ours
+        return value if known == key else None
+
+    def remember(self, tag: str, key: bytes, value: Matrix) -> Matrix:
+        """Return ``value``, read-only, and keep it until another array is remembered under ``tag``."""
+        value.flags.writeable = False
+        # Another thread may overwrite the entry; the reference that is returned stays valid.
+        self._latest[tag] = (key, value)
         return value
 
 
 class _Strip(Pairs):
-    """Some rows of the pairs ``whole``."""
+    """Some rows of the pairs ``whole``, with views of its distances."""
 
-    def __init__(self, whole, rows):
+    def __init__(self, whole: Pairs, rows: slice) -> None:
         super().__init__(whole.X[rows], whole.Y)
         self._whole, self._rows = whole, rows
 
     @property
-    def inner(self):
+    def inner(self) -> Matrix:
         return self._whole.inner[self._rows]
 
     @property
-    def squared(self):
+    def squared(self) -> Matrix:
         return self._whole.squared[self._rows]
 
     @property
-    def absolute(self):
+    def absolute(self) -> Matrix:
         return self._whole.absolute[self._rows]
 
     @property
-    def _centre(self):
+    def _centre(self) -> Vector:
         return self._whole._centre
 
 
-def _squared_distances(X, Y, symmetric):
-    x = _row_norms(X)
-    y = x if symmetric else _row_norms(Y)
+def to_dense(X: Points) -> Matrix:
+    """Return ``X`` as an array."""
+    return X.toarray() if sp.issparse(X) else X
+
+
+def _as_float(X: Points) -> Points:
+    return X.tocsr().astype(float) if sp.issparse(X) else np.ascontiguousarray(X, dtype=float)
+
+
+def _squared_distances(X: Points, Y: Points, symmetric: bool) -> Matrix:
+    x = _squared_norms(X)
+    y = x if symmetric else _squared_norms(Y)
     D = np.empty((X.shape[0], Y.shape[0]))
     for rows in strips(len(D)):
         _fill_distances(D[rows], X[rows], Y, np.add.outer(x[rows], y))
     return D
 
 
-def _fill_distances(D, X, Y, scale):
-    """Put squared distances into ``D``; ``scale`` are the sums of the squared norms, and is used up."""
-    product = X @ Y.T
-    np.multiply(product.toarray() if sp.issparse(product) else product, -2, out=D)
+def _fill_distances(D: Matrix, X: Points, Y: Points, scale: Matrix) -> None:
+    """Write squared distances into ``D``; ``scale`` holds the sums of the squared norms and is overwritten."""
+    np.multiply(to_dense(X @ Y.T), -2, out=D)
     D += scale
-    scale *= NEAR
+    scale *= CANCELLATION_FRACTION
     rows, cols = np.nonzero(scale > D)
-    for i in range(0, len(rows), CHUNK):
-        r, c = rows[i : i + CHUNK], cols[i : i + CHUNK]
-        D[r, c] = _row_norms(X[r] - Y[c])
+    for i in range(0, len(rows), RECOMPUTED_PAIRS):
+        r, c = rows[i : i + RECOMPUTED_PAIRS], cols[i : i + RECOMPUTED_PAIRS]
+        D[r, c] = _squared_norms(X[r] - Y[c])
     np.maximum(D, 0, out=D)
 
 
-def _row_norms(X):
+def _squared_norms(X: Points) -> Vector:
     return np.asarray(X.multiply(X).sum(axis=1)).ravel() if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
-
-
-def to_dense(X):
-    """Return ``X`` as an array."""
-    return X.toarray() if sp.issparse(X) else X

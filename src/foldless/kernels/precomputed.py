@@ -1,9 +1,12 @@
 """A Gram matrix that the user brings along."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
-from foldless.kernels.evaluate import gram_of, pullback_of
+from foldless.core.contracts import Matrix, Vector
+from foldless.kernels.evaluate import gram, pullback
+from foldless.kernels.pairs import Pairs
 
 
 class Precomputed(Kernel):
@@ -11,38 +14,40 @@ class Precomputed(Kernel):
 
     Examples
     --------
-    >>> from foldless.kernels.evaluate import gram
+    >>> from foldless.kernels import gram
     >>> gram(Precomputed(), [[2.0, 1.0], [1.0, 2.0]])
     array([[2., 1.],
            [1., 2.]])
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         pass
 
-    def __call__(self, X, Y=None, eval_gradient=False):
+    def __call__(
+        self, X: Matrix, Y: Matrix | None = None, eval_gradient: bool = False
+    ) -> Matrix | tuple[Matrix, Matrix]:
         """Return ``X`` (and an empty gradient)."""
         return (X, np.zeros((*np.shape(X), 0))) if eval_gradient else X
 
-    def diag(self, X):
+    def diag(self, X: ArrayLike) -> Vector:
         """Return the diagonal of ``X``."""
         return np.diag(X).copy()
 
-    def is_stationary(self):
+    def is_stationary(self) -> bool:
         """Return False: nothing is known of the points."""
         return False
 
 
-@gram_of.register
-def _(kernel: Precomputed, pairs):
+@gram.register
+def _(kernel: Precomputed, pairs: Pairs) -> Matrix:
     return pairs.X
 
 
-@pullback_of.register
-def _(kernel: Precomputed, pairs, adjoint):
+@pullback.register
+def _(kernel: Precomputed, pairs: Pairs, adjoint: Matrix) -> Vector:
     return np.zeros(0)
 
 
-def is_precomputed(kernel):
-    """Tell whether the points are the Gram matrix itself."""
-    return type(kernel).__name__ == "Precomputed"
+def is_precomputed(kernel: Kernel) -> bool:
+    """Return True if the points of this kernel are the rows of the Gram matrix itself."""
+    return isinstance(kernel, Precomputed)

@@ -6,9 +6,12 @@ It is positive semi-definite for few parameters and few sets of points only; a s
 """
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
 
-from foldless.kernels.evaluate import gram_of, pullback_of
+from foldless.core.contracts import Matrix, Vector
+from foldless.kernels.evaluate import gram, pullback
+from foldless.kernels.pairs import Pairs
 
 
 class Sigmoid(Kernel):
@@ -29,55 +32,61 @@ class Sigmoid(Kernel):
            [0.7616, 0.9951]])
     """
 
-    def __init__(self, gamma=1.0, coef0=0.0, gamma_bounds=(1e-5, 1e5), coef0_bounds="fixed"):
+    def __init__(
+        self,
+        gamma: float = 1.0,
+        coef0: float = 0.0,
+        gamma_bounds: tuple[float, float] | str = (1e-5, 1e5),
+        coef0_bounds: tuple[float, float] | str = "fixed",
+    ) -> None:
         self.gamma = gamma
         self.coef0 = coef0
         self.gamma_bounds = gamma_bounds
         self.coef0_bounds = coef0_bounds
 
     @property
-    def hyperparameter_gamma(self):
-        """``gamma``, in the words of scikit-learn."""
+    def hyperparameter_gamma(self) -> Hyperparameter:
+        """The parameter ``gamma``, in logarithms."""
         return Hyperparameter("gamma", "numeric", self.gamma_bounds)
 
     @property
-    def hyperparameter_coef0(self):
-        """``coef0``, in the words of scikit-learn."""
+    def hyperparameter_coef0(self) -> Hyperparameter:
+        """The parameter ``coef0``, in logarithms."""
         return Hyperparameter("coef0", "numeric", self.coef0_bounds)
 
-    def __call__(self, X, Y=None, eval_gradient=False):
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
+    ) -> Matrix | tuple[Matrix, Matrix]:
         """Return the kernel matrix and, if asked, its derivatives in theta."""
-        X = np.atleast_2d(np.asarray(X, dtype=float))
-        inner = X @ (X if Y is None else np.asarray(Y, dtype=float)).T
-        K = np.tanh(self.gamma * inner + self.coef0)
-        return (
-            (K, np.moveaxis(np.array(self._moves(inner, K)).reshape(-1, *K.shape), 0, -1))
-            if eval_gradient
-            else K
-        )
+        pairs = Pairs(np.atleast_2d(X), None if Y is None else np.atleast_2d(Y))
+        K = gram(self, pairs)
+        if not eval_gradient:
+            return K
+        derivatives = np.array(self._derivatives(pairs.inner, K)).reshape(-1, *K.shape)
+        return K, np.moveaxis(derivatives, 0, -1)
 
-    def _moves(self, inner, K):
-        """Derivatives in the logarithms of the free parameters, in the order of theta (coef0, gamma)."""
+    def _derivatives(self, inner: Matrix, K: Matrix) -> list[Matrix]:
+        """Return the derivatives in the logarithms of the free parameters, in the order of theta (coef0, gamma)."""
         slope = 1 - K**2
-        moves = {"coef0": self.coef0 * slope, "gamma": self.gamma * inner * slope}
-        return [moves[h.name] for h in self.hyperparameters if not h.fixed]
+        found = {"coef0": self.coef0 * slope, "gamma": self.gamma * inner * slope}
+        return [found[h.name] for h in self.hyperparameters if not h.fixed]
 
-    def diag(self, X):
+    def diag(self, X: ArrayLike) -> Vector:
         """Return the diagonal of the kernel matrix."""
         X = np.asarray(X, dtype=float)
         return np.tanh(self.gamma * np.einsum("ij,ij->i", X, X) + self.coef0)
 
-    def is_stationary(self):
+    def is_stationary(self) -> bool:
         """Return False."""
         return False
 
 
-@gram_of.register
-def _(kernel: Sigmoid, pairs):
+@gram.register
+def _(kernel: Sigmoid, pairs: Pairs) -> Matrix:
     return np.tanh(kernel.gamma * pairs.inner + kernel.coef0)
 
 
-@pullback_of.register
-def _(kernel: Sigmoid, pairs, adjoint):
-    K = gram_of(kernel, pairs)
-    return np.array([np.vdot(adjoint, move) for move in kernel._moves(pairs.inner, K)])
+@pullback.register
+def _(kernel: Sigmoid, pairs: Pairs, adjoint: Matrix) -> Vector:
+    K = gram(kernel, pairs)
+    return np.array([np.vdot(adjoint, derivative) for derivative in kernel._derivatives(pairs.inner, K)])

@@ -11,67 +11,68 @@ Contracted with an adjoint ``A`` and written with :math:`B = A \circ g(D)`, all 
           \qquad z = x / \ell.  \tag{2}
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import scipy.sparse as sp
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
+from foldless.core.contracts import Matrix, Vector
 from foldless.core.linalg import strips
-from foldless.kernels.evaluate import gram_of, pullback_of, semidefinite
+from foldless.kernels.evaluate import gram, is_semidefinite, pullback
+from foldless.kernels.pairs import Pairs, Points
 
-VANISHED = (
-    -600.0
-)  # exponents are cut off here (1e-261): smaller numbers are denormal, and slow the processor down
+# Exponents are cut off here (at 1e-261): denormal numbers would slow the processor down.
+MIN_EXPONENT = -600.0
 
 
-def _rbf(D, scale=1.0, out=None):
+def _rbf(D: Matrix, scale: float = 1.0, out: Matrix | None = None) -> Matrix:
     E = np.multiply(D, -0.5 * scale, out=out)
-    return np.exp(np.maximum(E, VANISHED, out=E), out=E)
+    return np.exp(np.maximum(E, MIN_EXPONENT, out=E), out=E)
 
 
-def _rbf_decay(D):
-    return _rbf(D)
-
-
-def _matern12(D):
+def _matern12(D: Matrix) -> Matrix:
     return np.exp(-np.sqrt(D))
 
 
-def _matern12_decay(D):
+def _matern12_decay(D: Matrix) -> Matrix:
     d = np.sqrt(D)
-    return np.divide(
-        np.exp(-d), d, out=np.zeros_like(d), where=d > 0
-    )  # times D in (1): no limit is lost at 0
+    # Equation (1) multiplies by D, so the value at a distance of 0 does not matter: take 0.
+    return np.divide(np.exp(-d), d, out=np.zeros_like(d), where=d > 0)
 
 
-def _matern32(D):
+def _matern32(D: Matrix) -> Matrix:
     d = np.sqrt(3 * D)
     return (1 + d) * np.exp(-d)
 
 
-def _matern32_decay(D):
+def _matern32_decay(D: Matrix) -> Matrix:
     return 3 * np.exp(-np.sqrt(3 * D))
 
 
-def _matern52(D):
+def _matern52(D: Matrix) -> Matrix:
     d = np.sqrt(5 * D)
     return (1 + d + d**2 / 3) * np.exp(-d)
 
 
-def _matern52_decay(D):
+def _matern52_decay(D: Matrix) -> Matrix:
     d = np.sqrt(5 * D)
     return 5 / 3 * (1 + d) * np.exp(-d)
 
 
-PROFILES = {  # nu -> (f, g)
+# nu -> (f, g); the RBF is its own decay.
+PROFILES: dict[float, tuple[Callable[[Matrix], Matrix], Callable[[Matrix], Matrix]]] = {
     0.5: (_matern12, _matern12_decay),
     1.5: (_matern32, _matern32_decay),
     2.5: (_matern52, _matern52_decay),
-    np.inf: (_rbf, _rbf_decay),
+    np.inf: (_rbf, _rbf),
 }
 
 
-def contract_length_scales(pairs, length_scale, adjoint, decay):
-    """Equation (2) for one length scale per feature, or its sum for a single one; B is formed a strip at a time."""
+def contract_length_scales(
+    pairs: Pairs, length_scale: float | Vector, adjoint: Matrix, decay: Matrix
+) -> Vector:
+    """Return (2) for one length scale per feature, or its sum for a single one; B is formed a strip at a time."""
     if np.ndim(length_scale) == 0:
         D = pairs.squared
         total = sum(np.vdot(adjoint[rows] * decay[rows], D[rows]) for rows in strips(len(D)))
@@ -86,71 +87,72 @@ def contract_length_scales(pairs, length_scale, adjoint, decay):
     return total + columns @ T2
 
 
-def _products(Z, BT):
-    """Sums over the rows of the entries of Z times those of BT."""
+def _products(Z: Points, BT: Matrix) -> Vector:
+    """Return the sums over the rows of the entries of Z times those of BT."""
     if sp.issparse(Z):
         return np.asarray(Z.multiply(BT).sum(axis=0)).ravel()
     return np.einsum("ij,ij->j", Z, BT)
 
 
-def _key(length_scale, nu):
-    return np.asarray(length_scale, float).tobytes() + np.float64(nu).tobytes()
+def _profile_gram(pairs: Pairs, length_scale: float | Vector, nu: float) -> Matrix:
+    """Return ``f(D)``, remembered by the pairs for the way back."""
+    key = np.asarray(length_scale, float).tobytes() + np.float64(nu).tobytes()
+    K = pairs.recall("stationary", key)
+    return pairs.remember("stationary", key, _profile(pairs, length_scale, nu)) if K is None else K
 
 
-def _profile_gram(pairs, length_scale, nu):
-    def compute():
-        if nu == np.inf and np.ndim(length_scale) == 0:  # one array less than the general way
-            return _rbf(pairs.squared, 1 / float(length_scale) ** 2)
-        if nu == np.inf:  # nothing else will ask for these distances
-            D = pairs.fresh_squared_over(length_scale)
-            return _rbf(D, out=D)
+def _profile(pairs: Pairs, length_scale: float | Vector, nu: float) -> Matrix:
+    """Return ``f(D)``; for the RBF, which needs its distances only here, with one array less."""
+    if nu != np.inf:
         return PROFILES[nu][0](pairs.squared_over(length_scale))
+    if np.ndim(length_scale) == 0:
+        return _rbf(pairs.squared, 1 / float(length_scale) ** 2)
+    D = pairs.fresh_squared_over(length_scale)
+    return _rbf(D, out=D)
 
-    return pairs.latest("stationary", _key(length_scale, nu), compute)
 
-
-def _profile_pullback(kernel, pairs, adjoint, nu):
+def _profile_pullback(kernel: RBF | Matern, pairs: Pairs, adjoint: Matrix, nu: float) -> Vector:
     if kernel.hyperparameter_length_scale.fixed:
         return np.zeros(0)
     if nu == np.inf:
-        decay = _profile_gram(pairs, kernel.length_scale, nu)  # the RBF is its own decay
+        decay = _profile_gram(pairs, kernel.length_scale, nu)
     else:
         decay = PROFILES[nu][1](pairs.squared_over(kernel.length_scale))
     return contract_length_scales(pairs, kernel.length_scale, adjoint, decay)
 
 
-@gram_of.register
-def _(kernel: RBF, pairs):
+@gram.register
+def _(kernel: RBF, pairs: Pairs) -> Matrix:
     return _profile_gram(pairs, kernel.length_scale, np.inf)
 
 
-@pullback_of.register
-def _(kernel: RBF, pairs, adjoint):
+@pullback.register
+def _(kernel: RBF, pairs: Pairs, adjoint: Matrix) -> Vector:
     return _profile_pullback(kernel, pairs, adjoint, np.inf)
 
 
-@gram_of.register
-def _(kernel: Matern, pairs):
+@gram.register
+def _(kernel: Matern, pairs: Pairs) -> Matrix:
     if kernel.nu not in PROFILES:
-        return gram_of.dispatch(object)(kernel, pairs)
+        return gram.dispatch(object)(kernel, pairs)
     return _profile_gram(pairs, kernel.length_scale, kernel.nu)
 
 
-@pullback_of.register
-def _(kernel: Matern, pairs, adjoint):
+@pullback.register
+def _(kernel: Matern, pairs: Pairs, adjoint: Matrix) -> Vector:
     if kernel.nu not in PROFILES:
-        return pullback_of.dispatch(object)(kernel, pairs, adjoint)
+        return pullback.dispatch(object)(kernel, pairs, adjoint)
     return _profile_pullback(kernel, pairs, adjoint, kernel.nu)
 
 
-@gram_of.register
-def _(kernel: RationalQuadratic, pairs):
+@gram.register
+def _(kernel: RationalQuadratic, pairs: Pairs) -> Matrix:
     r""":math:`(1 + D / 2\alpha)^{-\alpha}`."""
     return (1 + pairs.squared_over(kernel.length_scale) / (2 * kernel.alpha)) ** -kernel.alpha
 
 
-@pullback_of.register
-def _(kernel: RationalQuadratic, pairs, adjoint):
+@pullback.register
+def _(kernel: RationalQuadratic, pairs: Pairs, adjoint: Matrix) -> Vector:
     r"""In :math:`\log\alpha`: :math:`K (-\alpha \log u + D / 2u)`, in :math:`\log\ell`: :math:`D u^{-\alpha-1}`."""
     alpha, D = kernel.alpha, pairs.squared_over(kernel.length_scale)
     u = 1 + D / (2 * alpha)
@@ -162,8 +164,8 @@ def _(kernel: RationalQuadratic, pairs, adjoint):
     return np.array(gradient)
 
 
-@semidefinite.register(RBF)
-@semidefinite.register(Matern)
-@semidefinite.register(RationalQuadratic)
-def _(kernel):
+@is_semidefinite.register(RBF)
+@is_semidefinite.register(Matern)
+@is_semidefinite.register(RationalQuadratic)
+def _(kernel: RBF | Matern | RationalQuadratic) -> bool:
     return True

@@ -18,7 +18,7 @@ from foldless.core.linalg import centre
 from foldless.core.targets import as_columns
 from foldless.criteria import CenteredAlignment, Spectral
 from foldless.grams import DenseGram
-from foldless.kernels.evaluate import gram
+from foldless.kernels import gram
 from foldless.kernels.pairs import Pairs
 from foldless.machines import NoMachine
 from foldless.tuning.lookup import as_criterion, as_kernel

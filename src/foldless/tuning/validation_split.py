@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from foldless.core.targets import class_index, is_pm1
-from foldless.kernels.evaluate import gram
+from foldless.kernels import gram
 
 
 def set_aside(Y, share, seed):

@@ -11,7 +11,7 @@ from foldless.cli.papers import gold
 from foldless.core.contracts import Step
 from foldless.criteria import HyperPrior
 from foldless.estimators.kernel_search.strategies import frozen
-from foldless.kernels.evaluate import gram
+from foldless.kernels import gram
 from foldless.searches import EllipticalSlice, RandomWalk
 
 

@@ -12,7 +12,7 @@ from foldless.criteria.posteriors.ep import (
     class_probability,
     expectation_propagation,
 )
-from foldless.kernels.evaluate import gram, pullback
+from foldless.kernels import gram, pullback
 from foldless.machines import HingeSVM, SquaredHingeSVM
 from foldless.machines.losses import Hinge, SquaredHinge
 from oracles.svm import (

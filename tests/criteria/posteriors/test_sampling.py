@@ -10,7 +10,7 @@ from foldless.criteria import EvidenceHMC
 from foldless.criteria.posteriors.diagnostics import effective_draws, rhat
 from foldless.criteria.posteriors.ep import HingeSite, SquaredHingeSite, expectation_propagation
 from foldless.criteria.posteriors.sampling import Reference, Target, draws, gold_sollich_draws, slice_round
-from foldless.kernels.evaluate import gram, pullback
+from foldless.kernels import gram, pullback
 from foldless.machines import HingeSVM, SquaredHingeSVM
 from foldless.machines.losses import Hinge, SquaredHinge
 from oracles.svm import CASES, GRAMS, POINTS, dense, in_order, kernel, low_rank, markov_log_z, matrix, problem

@@ -50,7 +50,8 @@ from foldless.criteria import (
 from foldless.criteria.posteriors.ep import HingeSite, class_probability
 from foldless.estimators.kernel_search.ensemble import votes, weigh
 from foldless.grams.builders import DenseBuilder
-from foldless.kernels.evaluate import diagonal, gram
+from foldless.kernels import gram
+from foldless.kernels.evaluate import diagonal
 from foldless.machines import HingeSVM, SquaredHingeSVM
 from foldless.searches import LBFGS, EarlyStopping, EllipticalSlice, HMCAscent, RandomWalk
 from foldless.tuning.objective import Objective

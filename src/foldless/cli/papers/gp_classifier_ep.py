@@ -9,7 +9,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from foldless.core.errors import Undefined
 from foldless.criteria.posteriors.ep import ProbitSite, expectation_propagation
 from foldless.grams.builders import DenseBuilder
-from foldless.kernels.evaluate import diagonal, gram
+from foldless.kernels import gram
+from foldless.kernels.evaluate import diagonal
 
 TOLERANCE = 1e-6  # of the sites, while searching and in the end
 

@@ -19,7 +19,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from foldless.core.targets import error_fraction, index_of_plateau_centre
 from foldless.criteria import FSM, CenteredAlignment, EigenvalueRatio, Spectral
 from foldless.grams import DenseGram
-from foldless.kernels.evaluate import gram
+from foldless.kernels import gram
 from foldless.kernels.pairs import Pairs
 from foldless.machines import LSSVM, NoMachine
 

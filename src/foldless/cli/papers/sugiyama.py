@@ -20,7 +20,7 @@ from foldless.core.errors import Undefined
 from foldless.criteria import ABIC, LOO, SIC, Mallows
 from foldless.datasets import make_sinc, sinc_target
 from foldless.grams import DenseGram
-from foldless.kernels.evaluate import gram
+from foldless.kernels import gram
 from foldless.machines import Ridge
 
 KERNEL = RBF(1.0, "fixed")
