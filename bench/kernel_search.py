@@ -26,7 +26,7 @@ from sklearn.svm import SVC
 
 from bench.contenders.grid_svc import GRID
 from foldless import KernelSearch
-from foldless.inspection.comparison import LEVEL, corrected_t
+from foldless.inspection.comparison import SIGNIFICANCE_LEVEL, corrected_t
 
 SETS = [
     "raetsch_banana",
@@ -111,7 +111,7 @@ def measure(file, splits, fits):
 
 def differs(a, b):
     return (
-        corrected_t(np.array(a) - np.array(b), 0.0) < LEVEL
+        corrected_t(np.array(a) - np.array(b), 0.0) < SIGNIFICANCE_LEVEL
     )  # the plain paired test: stricter than the corrected one
 
 

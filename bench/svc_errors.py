@@ -20,7 +20,7 @@ from sklearn.svm import _libsvm as libsvm
 from bench.contenders.grid_svc import GRID
 from bench.kernel_search import SETS, draw, machine
 from foldless import KernelLogisticRegression, KernelSearch
-from foldless.inspection.comparison import LEVEL, corrected_t
+from foldless.inspection.comparison import SIGNIFICANCE_LEVEL, corrected_t
 
 COSTS, GAMMAS = GRID["svc__C"], GRID["svc__gamma"]
 
@@ -82,7 +82,7 @@ def cells(found):
     """Yield a cell per contender: mean, deviation and, but for the last, the p value against the last."""
     for column in found.T[:-1]:
         p = corrected_t(column - found[:, -1], 0.0)
-        yield f"{column.mean():.2f} ({column.std(ddof=1):.2f}), p = {p:.2f}{'*' * (p < LEVEL)}"
+        yield f"{column.mean():.2f} ({column.std(ddof=1):.2f}), p = {p:.2f}{'*' * (p < SIGNIFICANCE_LEVEL)}"
     yield f"{found[:, -1].mean():.2f} ({found[:, -1].std(ddof=1):.2f})"
 
 

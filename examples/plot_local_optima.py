@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.svm import SVC
 
 from foldless import KernelSearch
-from foldless.inspection.criterion_surface import surface
+from foldless.inspection import evaluate_surface
 
 
 def waves(n, seed):
@@ -44,13 +44,13 @@ print(f"all, by weight:   error {1 - search.score(X_new, y_new):.3f}")
 # On the left the criterion over the width, with C at its best for each: two valleys. The ensemble need not choose one. It
 # averages the outputs of all optima, each weighted by how low its criterion is, and keeps some of the fast wave.
 
-landscape = surface(search.selection_)
+landscape = evaluate_surface(search.selection_)
 widths, values = np.exp([step.theta[0] for step in optima]), [step.value for step in optima]
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
 left.plot(landscape.x, landscape.value.min(axis=0), color="0.4")
 left.plot(widths, values, "o", color="tab:orange", label="local optima")
 left.plot(widths[0], values[0], "*", color="gold", mec="k", ms=15, label="lowest")
-left.set(xscale="log", xlabel="width", ylabel="criterion (gacv)", title="two valleys")
+left.set(xscale="log", xlabel="width", ylabel=search.selection_.criterion.name, title="two valleys")
 left.set(xlim=(0.01, 3), ylim=(0.455, 0.6))
 left.legend()
 

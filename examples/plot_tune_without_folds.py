@@ -2,8 +2,8 @@
 How do I tune a classifier without folds?
 =========================================
 
-Call ``fit``. The width of the kernel and C are chosen by a leave-one-out estimate that one fit gives away almost for
-free, walked downhill by its exact gradient. There is no grid and nothing is refitted.
+Call ``fit``. The width of the kernel and C minimise a leave-one-out estimate that one fit gives almost for free, along its
+exact gradient. There is no grid and nothing is refitted.
 """
 
 import sys
@@ -13,7 +13,7 @@ import numpy as np
 
 from foldless import KernelLogisticRegression
 from foldless.datasets import make_ripley
-from foldless.inspection.criterion_surface import surface
+from foldless.inspection import evaluate_surface
 
 X, y = make_ripley(250, random_state=0)
 X_test, y_test = make_ripley(5000, random_state=1)
@@ -23,16 +23,16 @@ print(f"kernel {model.kernel_}, C = {model.C_:.3g}, after {model.n_evaluations_}
 print(f"error on new points {1 - model.score(X_test, y_test):.3f}; the best possible rule has 0.089")
 
 # %%
-# The left picture shows what the search saw: the criterion over width and C, and where it looked. The right one
-# shows what came out: the probability of the second class.
+# On the left the criterion over width and C, with every point that the search evaluated. On the right the result: the
+# probability of the second class.
 
-landscape = surface(model.selection_, seconds=2.0)
-looks = np.exp([step.theta for step in model.trace_])
+landscape = evaluate_surface(model.selection_, seconds=2.0)
+evaluated = np.exp([step.theta for step in model.trace_])
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
 
 levels = np.linspace(landscape.value.min(), np.quantile(landscape.value, 0.6), 16)
 left.contourf(landscape.x, landscape.y, landscape.value, levels=levels, cmap="Blues_r", extend="max")
-left.plot(*looks.T, "o", color="tab:orange", markersize=4, label="looks")
+left.plot(*evaluated.T, "o", color="tab:orange", markersize=4, label="evaluations")
 left.plot(
     *np.exp(model.selection_.outcome.best.theta), "*", color="gold", markersize=15, mec="k", label="choice"
 )

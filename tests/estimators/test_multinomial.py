@@ -12,7 +12,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from foldless import KernelLogisticRegression
 from foldless.core.errors import UnreadableSolution
-from foldless.inspection.metrics import loo_reliability, target_information
+from foldless.inspection import ReliabilityDisplay
+from foldless.inspection.metrics import target_information
 
 
 @pytest.fixture(scope="module")
@@ -126,15 +127,8 @@ def test_leave_one_out_probabilities_are_calibrated_and_plotted():
     X = rng.normal(size=(240, 2))
     y = np.where(rng.logistic(size=240) < 2 * X[:, 0], "yes", "no")
     model = KernelLogisticRegression().fit(X, y)
-    display = loo_reliability(model, y, n_bins=4)
+    display = ReliabilityDisplay.from_estimator(model, n_bins=4)
     assert np.max(np.abs(display.prob_true - display.prob_pred)) < 0.15
     assert "leave-one-out" in display.estimator_name
     held_out = target_information(y, model.loo_proba_, model.classes_)
     assert 0.1 < held_out < target_information(y, model.predict_proba(X), model.classes_)
-
-
-def test_reliability_is_for_two_classes(iris):
-    X, _, y, _ = iris
-    model = KernelLogisticRegression(RBF(1.0, "fixed"), C=1.0).fit(X, y)
-    with pytest.raises(ValueError, match="two classes, got 3"):
-        loo_reliability(model, y)

@@ -1,5 +1,7 @@
 """compare(): the table, its tests and its pictures."""
 
+import sys
+
 import matplotlib
 import numpy as np
 import pytest
@@ -160,3 +162,23 @@ def test_whole_numbers_that_are_no_classes_are_noticed(ripley):
     X, _ = ripley
     with pytest.raises(ValueError, match="give task='regression'"):
         compare(X, np.arange(80))
+
+
+def test_counts_can_be_compared_by_name_and_are_found_by_themselves(rng):
+    X = rng.uniform(-2, 2, size=(60, 1))
+    y = rng.poisson(np.exp(1 + np.sin(2 * X[:, 0])))
+    found = compare(X, y, criteria=["loo"], task="regression", repeats=1, max_evaluations=5)
+    assert {row.machine for row in found.rows} == {"ridge", "subset", "poisson"}
+    found = compare(X, y, ["poisson"], ["loo"], task="regression", repeats=1, max_evaluations=5)
+    assert np.all(np.isfinite(found.errors))
+
+
+def test_what_rules_out_every_pair_is_said(noisy_curve):
+    with pytest.raises(ValueError, match=r"none of the machines .* poisson by loo: y must hold counts"):
+        compare(*noisy_curve, ["poisson"], ["loo"], repeats=1)
+
+
+def test_a_data_frame_without_pandas_names_what_to_install(table, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match=r"pip install pandas$"):
+        table.to_frame()

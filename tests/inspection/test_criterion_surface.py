@@ -5,7 +5,7 @@ import pytest
 
 from foldless import KernelLogisticRegression
 from foldless.datasets import make_ripley
-from foldless.inspection.criterion_surface import Parameter, parameters, sketch, surface, window
+from foldless.inspection.criterion_surface import Parameter, evaluate_surface, parameters, sketch, window
 
 
 @pytest.fixture(scope="module")
@@ -14,7 +14,7 @@ def fitted():
 
 
 def test_the_surface_is_the_criterion_with_those_parameters(fitted):
-    found = surface(fitted.selection_, seconds=0.0)
+    found = evaluate_surface(fitted.selection_, seconds=0.0)
     X, y = make_ripley(120, random_state=0)
     i, j = 3, 6
     kernel = fitted.kernel_.clone_with_theta(np.log(found.x[[j]]))
@@ -26,7 +26,7 @@ def test_the_surface_is_the_criterion_with_those_parameters(fitted):
 
 
 def test_no_point_of_the_surface_is_below_the_choice(fitted):
-    assert surface(fitted.selection_).value.min() >= fitted.criterion_value_ * (1 - 1e-3)
+    assert evaluate_surface(fitted.selection_).value.min() >= fitted.criterion_value_ * (1 - 1e-3)
 
 
 def test_the_window_holds_the_choice(fitted):
@@ -52,7 +52,7 @@ def test_parameters_are_the_fitted_ones(fitted):
 def test_one_tuned_parameter_has_no_surface():
     fitted = KernelLogisticRegression(C=1.0).fit(*make_ripley(60, random_state=0))
     assert [p.name for p in parameters(fitted.selection_)] == ["length_scale"]
-    assert surface(fitted.selection_) is None
+    assert evaluate_surface(fitted.selection_) is None
 
 
 def test_a_parameter_knows_its_bounds():

@@ -52,7 +52,8 @@ class MissingExtra(FoldlessError, ImportError):
     """A part of foldless that needs packages the core does without."""
 
     def __init__(self, module: str, extra: str):
-        super().__init__(f"{module} is not installed. Install it with: pip install 'foldless[{extra}]'")
+        package = f"'foldless[{extra}]'" if extra else module
+        super().__init__(f"{module} is not installed. Install it with: pip install {package}")
 
 
 class ModelFileError(FoldlessError, ValueError):

@@ -1,11 +1,12 @@
 """Packages the core does without: imported where they are used, with an error that names the extra."""
 
 from importlib import import_module
+from typing import Any
 
 from foldless.core.errors import MissingExtra
 
 
-def import_extra(module, extra):
+def import_extra(module: str, extra: str = "") -> Any:
     """Import ``module`` and return it.
 
     Parameters
@@ -13,7 +14,7 @@ def import_extra(module, extra):
     module : str
         Dotted name, e.g. ``"rich.table"``.
     extra : str
-        The extra of foldless that brings it.
+        The extra of foldless that brings it; empty if none does and the package is installed by its own name.
 
     Raises
     ------

@@ -1,5 +1,6 @@
-"""Pictures in the style of scikit-learn: ``from_estimator`` computes and draws, ``plot`` draws again."""
+"""Figures in the style of scikit-learn: ``from_estimator`` computes and draws, ``plot`` draws again."""
 
+from foldless.inspection.criterion_surface import Surface, evaluate_surface
 from foldless.inspection.error_histogram import HistogramDisplay
 from foldless.inspection.margins import MarginDisplay
 from foldless.inspection.relevance import RelevanceDisplay
@@ -12,6 +13,8 @@ __all__ = [
     "MarginDisplay",
     "RelevanceDisplay",
     "ReliabilityDisplay",
+    "Surface",
     "SurfaceDisplay",
     "TraceDisplay",
+    "evaluate_surface",
 ]

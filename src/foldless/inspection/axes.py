@@ -1,20 +1,23 @@
-"""What all displays share: finding what was tuned, and a place to draw."""
+"""Helpers that all displays share: the tuned estimator, and axes to draw on."""
 
+from typing import Any
+
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
 from foldless.core.optional_imports import import_extra
 
 
-def tuned(estimator):
+def tuned_estimator(estimator: BaseEstimator) -> Any:
     """Return the fitted estimator that holds ``selection_``: itself, the last step of a pipeline, or a search.
 
     Raises
     ------
     NotFittedError
-        If nothing was tuned yet, or a search was by folds.
+        If nothing was tuned yet, or a search used folds.
     """
-    inner = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    inner = _last_step(estimator)
     if not hasattr(inner, "selection_"):
         raise NotFittedError(
             f"{type(inner).__name__} has no selection_ to draw. Fit it first; after pickling, or with criterion='cv', "
@@ -23,8 +26,18 @@ def tuned(estimator):
     return inner
 
 
-def place(ax):
-    """Return axes to draw on: those given, or new ones."""
+def predicting_estimator(estimator: BaseEstimator) -> Any:
+    """Return the fitted estimator that predicts: like :func:`tuned_estimator`, but inside a search its best one."""
+    tuned = tuned_estimator(estimator)
+    return _last_step(getattr(tuned, "best_estimator_", tuned))
+
+
+def _last_step(estimator: BaseEstimator) -> BaseEstimator:
+    return estimator[-1] if isinstance(estimator, Pipeline) else estimator
+
+
+def get_axes(ax: Any, figsize: tuple[float, float] | None = None) -> Any:
+    """Return ``ax``, or new axes if it is None."""
     if ax is not None:
         return ax
-    return import_extra("matplotlib.pyplot", "report").subplots(layout="constrained")[1]
+    return import_extra("matplotlib.pyplot", "report").subplots(figsize=figsize, layout="constrained")[1]

@@ -1,91 +1,89 @@
-"""Machines and criteria side by side on one data set.
+"""Machines and criteria compared on one data set.
 
-Every pair tunes and fits on the same random splits and is judged on the rows held out. The pairs of a split share what
-they have in common: distances, and the Grams and fits that every search over one machine begins with.
+Every pair is tuned and fitted on the same random splits, and its error is measured on the rows held out. The pairs of a
+split share distances, and the Grams and fits that every search over one machine begins with.
 """
 
 import time
 import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.model_selection import train_test_split
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.multiclass import type_of_target
 
 from foldless import criteria as known_criteria
+from foldless.core.contracts import Matrix
 from foldless.core.errors import FoldlessError, FoldlessWarning, UnknownName
 from foldless.core.parallel import side_by_side
-from foldless.estimators import (
-    KernelLogisticRegression,
-    KernelLSSVC,
-    KernelRidgeRegressor,
-    KernelSubsetRegressor,
-    KernelSVC,
-)
+from foldless.criteria.base import Criterion
+from foldless.estimators.registry import MACHINES
 from foldless.inspection.comparison import Comparison, Row
-from foldless.tuning.shared_cache import sharing
+from foldless.inspection.metrics import prediction_error
+from foldless.inspection.relevance import length_scales
+from foldless.tuning.shared_cache import Pool, sharing
+from foldless.tuning.validation_split import split_rows
 
-MACHINES = {  # short names, in the order of the table
-    "logistic": KernelLogisticRegression,
-    "svc": KernelSVC,
-    "lssvc": KernelLSSVC,
-    "ridge": KernelRidgeRegressor,
-    "subset": KernelSubsetRegressor,
-}
-# What "all" leaves out: refits and samples, for their time, and a count that is no cost. Named, they are done.
-APART = ("cv", "evidence-hmc", "effective-parameters")
-FEWEST = 4  # rows of a class: two to train on, in the trial of the criteria as well
-TRIAL = 40  # rows that tell which criteria a machine can read
+# Skipped by criteria="all": "cv" and "evidence-hmc" are slow, "effective-parameters" is not a cost. They run if named.
+SKIPPED_BY_ALL = ("cv", "evidence-hmc", "effective-parameters")
+# Two rows of each class to train on, and as many in the probe that finds which criteria a machine can read.
+CLASS_MIN_ROWS = 4
+PROBE_MAX_ROWS = 40
 
 
 def compare(
-    X,
-    y,
-    machines="auto",
-    criteria="all",
+    X: ArrayLike,
+    y: ArrayLike,
+    machines: str | Sequence[str] | Mapping[str, BaseEstimator] = "auto",
+    criteria: str | Criterion | Sequence[str | Criterion] = "all",
     *,
-    holdout=0.3,
-    repeats=10,
-    scale=True,
-    task="auto",
-    random_state=0,
-    n_jobs=None,
-    **options,
-):
-    """Tune every machine by every criterion and judge them on rows held out.
+    holdout: float = 0.3,
+    repeats: int = 10,
+    scale: bool = True,
+    task: str = "auto",
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    **options: Any,
+) -> Comparison:
+    """Tune every machine by every criterion and measure their errors on rows held out.
 
     Parameters
     ----------
     X : array-like of shape (n, d)
     y : array-like of shape (n,)
-        Class labels or numbers; which, is recognised.
+        Class labels or numbers; see ``task``.
     machines : "auto", str, list of str, or dict from names to estimators, default="auto"
-        ``"auto"`` is every machine for the task: ``"logistic"``, ``"svc"``, ``"lssvc"`` or ``"ridge"``, ``"subset"``.
+        ``"auto"`` is every machine for the task that accepts ``y``: ``"logistic"``, ``"svc"``, ``"lssvc"``; or
+        ``"ridge"``, ``"subset"``, and for counts ``"poisson"``.
     criteria : "all", or one or a list of names or criteria, default="all"
-        ``"all"`` is every criterion that a machine can be tuned by, without ``"cv"`` and ``"evidence-hmc"``, which
-        take their time, and ``"effective-parameters"``, which is no cost. Those a machine cannot read are left out.
+        ``"all"`` is every criterion that a machine can be tuned by, except ``"cv"`` and ``"evidence-hmc"``, which are
+        slow, and ``"effective-parameters"``, which is not a cost. Criteria that a machine cannot read are left out.
     holdout : float, default=0.3
-        Share of the rows held out in each repeat.
+        Fraction of the rows held out in each repeat.
     repeats : int, default=10
         Number of random splits, the same for all pairs; stratified for classes.
     scale : bool, default=True
-        Whether features are brought to mean 0 and variance 1 on the training rows.
+        Whether to scale the features to mean 0 and variance 1 on the training rows.
     task : {"auto", "classification", "regression"}, default="auto"
-        Whether ``y`` holds classes or numbers, where it cannot be recognised: whole numbers look like classes.
+        Whether ``y`` holds classes or numbers. ``"auto"`` takes whole numbers for classes.
     random_state : int, default=0
         Seed of the splits.
     n_jobs : int, optional
-        Repeats side by side with one BLAS thread each; the times then include waiting for each other.
+        Number of repeats in parallel, with one BLAS thread each; the times then include waiting for each other.
     **options
         Passed to all estimators: ``kernel``, ``search``, ``gram``, ``max_evaluations``, ...
 
     Returns
     -------
     comparison : Comparison
-        It prints itself; ``to_frame()`` gives a data frame.
+        ``print`` it for a table; ``to_frame()`` gives a data frame.
 
     Examples
     --------
@@ -97,121 +95,161 @@ def compare(
     """
     X, y = np.asarray(X, dtype=float), np.asarray(y)
     classes = task == "classification" if task != "auto" else not type_of_target(y).startswith("continuous")
-    if classes and np.min(np.unique(y, return_counts=True)[1]) < FEWEST:
+    if classes and np.min(np.unique(y, return_counts=True)[1]) < CLASS_MIN_ROWS:
         raise ValueError(
-            f"y holds a class of fewer than {FEWEST} rows: every split needs some of it. If y holds numbers, not classes, "
-            "give task='regression'."
+            f"y holds a class of fewer than {CLASS_MIN_ROWS} rows: every split needs some of it. If y holds numbers, "
+            "not classes, give task='regression'."
         )
-    pairs = [
-        (name, as_name(criterion), _configured(machine, criterion, scale))
-        for name, machine in _machines(machines, classes, options).items()
-        for criterion in readable(machine, X, y, criteria, classes)
-    ]
-    if not pairs:
-        raise ValueError("none of the machines can be tuned by any of the criteria that were named.")
-    splits = [_split(X, y, holdout, random_state + r, classes) for r in range(repeats)]
-    found = side_by_side(
-        [partial(_judge_all, [pair[-1] for pair in pairs], *split) for split in splits], n_jobs
-    )
-    rows = tuple(_row(*pair[:2], [one[i] for one in found]) for i, pair in enumerate(pairs))
-    return Comparison(rows, len(splits[0][1]) / len(splits[0][0]))
+    estimators = _estimators(machines, classes, options)
+    pairs = _pairs(estimators, _criteria(criteria), X, y, classes, scale)
+    labels = y if classes else None
+    splits = [split_rows(len(y), holdout, random_state + r, labels) for r in range(repeats)]
+    models = [pair.model for pair in pairs]
+    repeated = side_by_side([partial(_measure_all, models, X, y, *split) for split in splits], n_jobs)
+    rows = tuple(_row(pair, [one[i] for one in repeated]) for i, pair in enumerate(pairs))
+    train, test = splits[0]
+    return Comparison(rows, len(test) / len(train))
 
 
-def as_name(criterion):
-    """Return the name of a criterion or of a name."""
-    return getattr(criterion, "name", criterion)
+@dataclass(frozen=True)
+class _Pair:
+    """A machine and a criterion by name, and the unfitted pipeline that tunes one by the other."""
+
+    machine: str
+    criterion: str
+    model: Pipeline
 
 
-def _several(given):
-    """Return a list of what was given as one or as several."""
+def _as_list(given: Any) -> list[Any]:
     return list(given) if isinstance(given, (list, tuple)) else [given]
 
 
-def _machines(machines, classes, options):
-    if isinstance(machines, dict):
+def _estimators(
+    machines: str | Sequence[str] | Mapping[str, BaseEstimator], classes: bool, options: dict[str, Any]
+) -> Mapping[str, BaseEstimator]:
+    if isinstance(machines, Mapping):
         return machines
-    fitting = {name: kind for name, kind in MACHINES.items() if is_classifier(kind()) == classes}
-    names = list(fitting) if isinstance(machines, str) and machines == "auto" else _several(machines)
+    task = "classification" if classes else "regression"
+    fitting = {name: entry.estimator for name, entry in MACHINES.items() if entry.task == task}
+    names = list(fitting) if isinstance(machines, str) and machines == "auto" else _as_list(machines)
     for name in names:
         if name not in fitting:
-            task = "classification" if classes else "regression"
             raise UnknownName(f"machines (for {task})", name, fitting)
     return {name: fitting[name](**options) for name in names}
 
 
-def readable(machine, X, y, criteria, classes):
-    """Return those of the criteria that can tune ``machine``, found out on a few rows."""
-    named = not (isinstance(criteria, str) and criteria == "all")
-    wanted = _several(criteria) if named else [n for n in known_criteria.BY_NAME if n not in APART]
-    for criterion in wanted:
+def _criteria(criteria: str | Criterion | Sequence[str | Criterion]) -> list[str | Criterion]:
+    if isinstance(criteria, str) and criteria == "all":
+        return [name for name in known_criteria.BY_NAME if name not in SKIPPED_BY_ALL]
+    named = _as_list(criteria)
+    for criterion in named:
         if isinstance(criterion, str) and criterion not in known_criteria.BY_NAME:
             raise UnknownName("criterion", criterion, known_criteria.BY_NAME)
-    small = train_test_split(
-        X, y, train_size=min(len(y) // 2, TRIAL), random_state=0, stratify=y if classes else None
-    )
-    return [criterion for criterion in wanted if _tunes(criterion, machine, small[0], small[2])]
+    return named
 
 
-def _tunes(criterion, machine, X, y):
-    estimator = clone(machine).set_params(criterion=criterion, max_evaluations=1)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FoldlessWarning)
-            estimator.fit(X, y)
-    except (ArithmeticError, np.linalg.LinAlgError):
-        return True  # undefined on these few rows: no reason to leave it out
-    except (TypeError, ValueError):
-        return False
-    return True
+def _pairs(
+    estimators: Mapping[str, BaseEstimator],
+    criteria: list[str | Criterion],
+    X: Matrix,
+    y: NDArray[Any],
+    classes: bool,
+    scale: bool,
+) -> list[_Pair]:
+    """Return every pair that can be tuned, found by one evaluation of each on a few rows."""
+    size, labels = min(len(y) // 2, PROBE_MAX_ROWS), y if classes else None
+    X_few, _, y_few, _ = train_test_split(X, y, train_size=size, random_state=0, stratify=labels)
+    pairs, refused = [], []
+    for name, estimator in estimators.items():
+        for criterion in criteria:
+            tuned, label = clone(estimator).set_params(criterion=criterion), _criterion_name(criterion)
+            reason = _reason_against(tuned, X_few, y_few)
+            if reason:
+                refused.append(f"{name} by {label}: {reason}")
+            else:
+                pairs.append(_Pair(name, label, _pipeline(tuned, scale)))
+    if not pairs:
+        raise ValueError(f"none of the machines can be tuned by any of the criteria. {refused[0]}")
+    return pairs
 
 
-def _configured(machine, criterion, scale):
-    estimator = clone(machine).set_params(criterion=criterion)
+def _criterion_name(criterion: str | Criterion) -> str:
+    return criterion if isinstance(criterion, str) else criterion.name
+
+
+def _pipeline(estimator: BaseEstimator, scale: bool) -> Pipeline:
     return make_pipeline(StandardScaler() if scale else "passthrough", estimator)
 
 
-def _split(X, y, holdout, seed, classes):
-    parts = train_test_split(
-        np.arange(len(y)), test_size=holdout, random_state=seed, stratify=y if classes else None
-    )
-    return X, y, *parts
+def _reason_against(estimator: BaseEstimator, X: Matrix, y: NDArray[Any]) -> str:
+    """Return why an estimator cannot be fitted with its criterion; empty if it can."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FoldlessWarning)
+            clone(estimator).set_params(max_evaluations=1).fit(X, y)
+    except (ArithmeticError, np.linalg.LinAlgError):
+        return ""  # undefined on these few rows, which does not rule it out on all of them
+    except (TypeError, ValueError) as error:
+        return str(error)
+    return ""
 
 
-def _judge_all(estimators, X, y, train, test):
-    """Judge every estimator on one split."""
+@dataclass(frozen=True)
+class _Measurement:
+    """One pair on one split."""
+
+    error: float
+    value: float
+    seconds: float
+    chosen: dict[str, float]
+    note: str = ""
+
+
+def _measure_all(
+    models: list[Pipeline], X: Matrix, y: NDArray[Any], train: NDArray[np.intp], test: NDArray[np.intp]
+) -> list[_Measurement]:
+    """Fit every model on one split and measure its error on the rows held out."""
     with sharing() as pool:
-        return [_judge(pool, estimator, X, y, train, test) for estimator in estimators]
+        return [_measure(pool, clone(model), X, y, train, test) for model in models]
 
 
-def _judge(pool, estimator, X, y, train, test):
-    """Return error, criterion, seconds, chosen parameters and a note of one fit; what others did for it counts."""
+def _measure(
+    pool: Pool,
+    model: Pipeline,
+    X: Matrix,
+    y: NDArray[Any],
+    train: NDArray[np.intp],
+    test: NDArray[np.intp],
+) -> _Measurement:
+    """Fit and measure; the seconds include those of shared results that another fit computed."""
     begun = time.perf_counter() + pool.saved
-    model = clone(estimator)
+    note = ""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FoldlessWarning)
             model.fit(X[train], y[train])
     except FoldlessError as error:
-        return np.nan, np.nan, pool.saved + time.perf_counter() - begun, {}, str(error)
+        note = str(error)
     seconds = pool.saved + time.perf_counter() - begun
-    wrong = model.predict(X[test])
-    error = np.mean(wrong != y[test]) if is_classifier(model) else np.sqrt(np.mean((wrong - y[test]) ** 2))
-    return float(error), model[-1].criterion_value_, seconds, _chosen(model[-1]), ""
+    if note:
+        return _Measurement(np.nan, np.nan, seconds, {}, note)
+    wrong = prediction_error(y[test], model.predict(X[test]), is_classifier(model))
+    return _Measurement(wrong, model[-1].criterion_value_, seconds, _chosen(model[-1]))
 
 
-def _chosen(estimator):
-    """Return the regularisation and, of an isotropic kernel, the length scale."""
+def _chosen(estimator: Any) -> dict[str, float]:
+    """Return the regularisation and, if the kernel has a single one, the length scale."""
     letter = "C" if hasattr(estimator, "C_") else "alpha"
     found = {letter: getattr(estimator, f"{letter}_", np.nan)}
-    scales = [
-        v for n, v in estimator.kernel_.get_params().items() if n.endswith("length_scale") and np.ndim(v) == 0
-    ]
-    return found | ({"length_scale": float(scales[0])} if scales else {})
+    scales = length_scales(estimator.kernel_)
+    return found | ({"length_scale": float(scales[0])} if len(scales) == 1 else {})
 
 
-def _row(machine, criterion, found):
-    errors, values, seconds, chosen, notes = zip(*found, strict=True)
-    names = sorted({name for one in chosen for name in one})
-    columns = {name: np.array([one.get(name, np.nan) for one in chosen], dtype=float) for name in names}
-    note = next((note for note in notes if note), "")
-    return Row(machine, criterion, np.array(errors), np.array(values), np.array(seconds), columns, note)
+def _row(pair: _Pair, found: list[_Measurement]) -> Row:
+    names = sorted({name for one in found for name in one.chosen})
+    chosen = {name: np.array([one.chosen.get(name, np.nan) for one in found], dtype=float) for name in names}
+    errors, values, seconds = (
+        np.array([getattr(one, what) for one in found]) for what in ("error", "value", "seconds")
+    )
+    note = next((one.note for one in found if one.note), "")
+    return Row(pair.machine, pair.criterion, errors, values, seconds, chosen, note)

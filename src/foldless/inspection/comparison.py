@@ -1,6 +1,6 @@
-r"""The table of a comparison: its tests, its text, its pictures.
+r"""The table of a comparison: its tests, its text, its figures.
 
-The t test is the one corrected for splits that overlap [1]_: with d the differences of R repeats, of n rows m held out,
+The t test is corrected for the overlap of the splits [1]_: with d the differences over R repeats, of n rows m held out,
 
 .. math:: t = \frac{\bar d}{\sqrt{(1/R + m / (n - m))\, s_d^2}}, \qquad R - 1 \text{ degrees of freedom}.  \tag{1}
 
@@ -12,15 +12,20 @@ References
 .. [2] Demšar (2006), *Statistical comparisons of classifiers over multiple data sets*, JMLR 7, section 3.2.2.
 """
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import stats
 
+from foldless.core.contracts import Matrix, Vector
 from foldless.core.optional_imports import import_extra
+from foldless.inspection.axes import get_axes
 
-LEVEL = 0.05
+SIGNIFICANCE_LEVEL = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +36,7 @@ class Row:
     ----------
     machine, criterion : str
     errors, values, seconds : arrays of shape (repeats,)
-        Held-out error (share of wrong classes, or root mean squared error), criterion, and time to tune and fit;
+        Held-out error (fraction of wrong classes, or root mean squared error), criterion, and time to tune and fit;
         ``nan`` where a repeat failed.
     chosen : dict from str to array
         The parameters chosen in each repeat.
@@ -41,21 +46,21 @@ class Row:
 
     machine: str
     criterion: str
-    errors: np.ndarray
-    values: np.ndarray
-    seconds: np.ndarray
-    chosen: dict
+    errors: Vector
+    values: Vector
+    seconds: Vector
+    chosen: Mapping[str, Vector]
     note: str = ""
 
     @property
-    def name(self):
-        """Machine and criterion in a word."""
+    def name(self) -> str:
+        """Machine and criterion, with a space between."""
         return f"{self.machine} {self.criterion}"
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What :func:`compare` found; ``print`` it.
+    """Result of :func:`compare`; ``print`` it for a table.
 
     Attributes
     ----------
@@ -68,42 +73,38 @@ class Comparison:
     ratio: float
 
     @cached_property
-    def errors(self):
+    def errors(self) -> Matrix:
         """Held-out errors, (repeats, rows)."""
         return np.column_stack([row.errors for row in self.rows])
 
     @cached_property
-    def ranks(self):
+    def ranks(self) -> Vector:
         """Mean rank of each row over the repeats; 1 is best, a failed repeat is last."""
         return np.mean([stats.rankdata(np.where(np.isnan(e), np.inf, e)) for e in self.errors], axis=0)
 
     @property
-    def best(self):
+    def best(self) -> int:
         """Number of the row with the lowest mean error."""
         means = np.mean(self.errors, axis=0)
         return int(np.nanargmin(means)) if np.any(np.isfinite(means)) else 0
 
     @property
-    def critical_difference(self):
-        """Difference of mean ranks that matters at the level 0.05."""
+    def critical_difference(self) -> float:
+        """Smallest difference of mean ranks that is significant at the level 0.05."""
         k, repeats = len(self.rows), len(self.errors)
-        q = stats.studentized_range.ppf(1 - LEVEL, max(k, 2), np.inf) / np.sqrt(2)
+        q = stats.studentized_range.ppf(1 - SIGNIFICANCE_LEVEL, max(k, 2), np.inf) / np.sqrt(2)
         return float(q * np.sqrt(k * (k + 1) / (6 * repeats)))
 
-    def against(self, reference=None):
+    def against(self, reference: int | None = None) -> tuple[Vector, Vector]:
         """Return p values of the corrected t test (1) and of Wilcoxon's test against one row, by default the best."""
         d = self.errors - self.errors[:, [self.best if reference is None else reference]]
         return np.array([corrected_t(x, self.ratio) for x in d.T]), np.array([wilcoxon(x) for x in d.T])
 
-    def to_frame(self):
+    def to_frame(self) -> Any:
         """Return a ``pandas.DataFrame``, one line per row, best first."""
-        return (
-            import_extra("pandas", "test")
-            .DataFrame(self.lines())
-            .sort_values("error", kind="stable", ignore_index=True)
-        )
+        return import_extra("pandas").DataFrame(self.sorted_lines())
 
-    def lines(self):
+    def lines(self) -> Iterator[dict[str, Any]]:
         """Yield one dictionary per row, in the order of the rows."""
         t, w = self.against()
         for i, row in enumerate(self.rows):
@@ -121,34 +122,39 @@ class Comparison:
                 "note": row.note,
             }
 
-    def __str__(self):
-        lines = sorted(self.lines(), key=lambda line: (np.isnan(line["error"]), line["error"]))
+    def sorted_lines(self) -> list[dict[str, Any]]:
+        """Return the dictionaries of :meth:`lines`, lowest error first, failures last."""
+        return sorted(self.lines(), key=lambda line: (np.isnan(line["error"]), line["error"]))
+
+    def __str__(self) -> str:
+        lines = self.sorted_lines()
         columns = [name for name in dict.fromkeys(n for line in lines for n in line) if name != "note"]
-        table = [columns, *[[_cell(line.get(name, np.nan)) for name in columns] for line in lines]]
-        widths = [max(len(row[i]) for row in table) for i in range(len(columns))]
-        text = "\n".join("  ".join(c.rjust(w) for c, w in zip(row, widths)) for row in table)
+        cells = [columns, *([_cell(line.get(name, np.nan)) for name in columns] for line in lines)]
+        foot = (
+            f"{len(self.errors)} repeats; p values against the first line; "
+            f"critical difference of ranks {self.critical_difference:.2f}"
+        )
         failed = [f"{line['machine']} {line['criterion']}: {line['note']}" for line in lines if line["note"]]
-        foot = f"{len(self.errors)} repeats; p values against the first line; critical difference of ranks "
-        return "\n".join([text, foot + f"{self.critical_difference:.2f}", *failed])
+        return "\n".join([_aligned(cells), foot, *failed])
 
     __repr__ = __str__
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         return self.to_frame().to_html(index=False, float_format="%.4g")
 
-    def plot(self, ax=None):
+    def plot(self, ax: Any = None) -> Any:
         """Draw the mean errors with their standard deviations; return the axes."""
-        ax = _axes(ax, len(self.rows))
+        ax = get_axes(ax, self._figsize)
         order = np.argsort(np.nan_to_num(self.errors.mean(axis=0), nan=np.inf))[::-1]
-        means, spread = self.errors.mean(axis=0)[order], self.errors.std(axis=0, ddof=1)[order]
-        ax.errorbar(means, range(len(order)), xerr=spread, fmt="o", capsize=3)
+        means, deviations = self.errors.mean(axis=0)[order], self.errors.std(axis=0, ddof=1)[order]
+        ax.errorbar(means, range(len(order)), xerr=deviations, fmt="o", capsize=3)
         ax.set_yticks(range(len(order)), [self.rows[i].name for i in order])
         ax.set_xlabel("held-out error (mean and standard deviation)")
         return ax
 
-    def plot_ranks(self, ax=None):
-        """Draw the critical-difference picture: mean ranks, rows that do not differ joined by bars; return the axes."""
-        ax = _axes(ax, len(self.rows))
+    def plot_ranks(self, ax: Any = None) -> Any:
+        """Draw mean ranks with bars that join rows within the critical difference; return the axes."""
+        ax = get_axes(ax, self._figsize)
         order = np.argsort(self.ranks, kind="stable")
         ranks, rows = self.ranks[order], np.arange(len(order))
         ax.plot(ranks, rows, "o")
@@ -161,55 +167,60 @@ class Comparison:
         ax.set_xlabel("mean rank (black: critical difference)")
         return ax
 
+    @property
+    def _figsize(self) -> tuple[float, float]:
+        return 7, 1.2 + 0.32 * len(self.rows)
 
-def corrected_t(d, ratio):
-    """Return the two-sided p value of (1) for differences ``d``; 1 where they are all equal to zero."""
+
+def corrected_t(d: Vector, ratio: float) -> float:
+    """Return the two-sided p value of (1) for differences ``d``; 1 if all of them are zero."""
     if np.any(np.isnan(d)) or len(d) < 2:
         return np.nan
-    spread = np.std(d, ddof=1) * np.sqrt(1 / len(d) + ratio)
-    if spread == 0:
+    scale = np.std(d, ddof=1) * np.sqrt(1 / len(d) + ratio)
+    if scale == 0:
         return 1.0 if np.mean(d) == 0 else 0.0
-    return float(2 * stats.t.sf(abs(np.mean(d) / spread), len(d) - 1))
+    return float(2 * stats.t.sf(abs(np.mean(d) / scale), len(d) - 1))
 
 
-def wilcoxon(d):
-    """Return the p value of Wilcoxon's signed-rank test; 1 where all differences are zero."""
+def wilcoxon(d: Vector) -> float:
+    """Return the p value of Wilcoxon's signed-rank test; 1 if all differences are zero."""
     if np.any(np.isnan(d)):
         return np.nan
     return 1.0 if np.all(d == 0) else float(stats.wilcoxon(d).pvalue)
 
 
-def cliques(ranks, difference):
-    """Return pairs (first, last) of increasing ``ranks`` that lie within ``difference``, each as long as can be.
+def cliques(ranks: ArrayLike, difference: float) -> list[tuple[int, int]]:
+    """Return the longest runs (first, last) of increasing ``ranks`` that lie within ``difference``.
 
     Examples
     --------
     >>> cliques([1.0, 1.5, 2.2, 4.0], 1.0)
     [(0, 1), (1, 2)]
     """
-    found, reach = [], -1
+    ranks, found, covered = np.asarray(ranks), [], -1
     for i, rank in enumerate(ranks):
         last = int(np.searchsorted(ranks, rank + difference, side="right")) - 1
-        if last > max(i, reach):
+        if last > max(i, covered):
             found.append((i, last))
-            reach = last
+            covered = last
     return found
 
 
-def _axes(ax, rows):
-    if ax is not None:
-        return ax
-    plt = import_extra("matplotlib.pyplot", "report")
-    return plt.subplots(figsize=(7, 1.2 + 0.32 * rows), layout="constrained")[1]
-
-
-def _median(column):
+def _median(column: Vector) -> float:
     return float(np.nanmedian(column)) if np.any(np.isfinite(column)) else np.nan
 
 
-def _mean(column):
+def _mean(column: Vector) -> float:
     return float(np.nanmean(column)) if np.any(np.isfinite(column)) else np.nan
 
 
-def _cell(value):
-    return value if isinstance(value, str) else "" if np.isnan(value) else f"{value:.4g}"
+def _cell(value: str | float) -> str:
+    if isinstance(value, str):
+        return value
+    return "" if np.isnan(value) else f"{value:.4g}"
+
+
+def _aligned(cells: Sequence[Sequence[str]]) -> str:
+    """Return lines of text whose columns end below each other."""
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return "\n".join("  ".join(cell.rjust(w) for cell, w in zip(row, widths)) for row in cells)

@@ -1,25 +1,34 @@
-"""What lies around the optimum: the tuned parameters by name, and the criterion on a coarse grid of two of them."""
+"""The tuned parameters by name, and the criterion around the optimum on a coarse grid of two of them."""
 
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from sklearn.gaussian_process.kernels import Hyperparameter
 
+from foldless.core.contracts import Machine, Matrix, Outcome, Step, Vector
 from foldless.core.parallel import one_blas_thread
 from foldless.grams.builders import DenseBuilder, NystromBuilder
 from foldless.grams.landmarks import spread_landmarks
 from foldless.kernels.algebra import has_noise
 from foldless.kernels.precomputed import is_precomputed
+from foldless.tuning.objective import Objective
+from foldless.tuning.result import Selection
 
-LANDMARKS = 96  # of the grid: the picture shows a landscape, the search saw more
-ALL_ROWS = 200  # up to which the grid looks at the whole matrix
-MARGIN, REACH = 0.7, 2.5  # log units beyond the visited points, and at least around the best
-SIDES = (9, 25)  # fewest and most points along one axis
-SECONDS = 4.0  # that the grid may take, about
-FAR = 16.0  # log units from the best beyond which a look is not in the picture
-LEAP = 3.0  # log units between two looks that do not belong to one descent
-WORDS = {"length_scale": "width"}  # what people call a parameter
-EDGE = 1e-3  # log units from a bound that count as being on it
+SKETCH_LANDMARKS = 96
+SKETCH_DENSE_MAX_ROWS = 200
+# The window of the grid, in log units: this far beyond the evaluated points, and at least this far around the best.
+WINDOW_MARGIN_LOG, WINDOW_MIN_REACH_LOG = 0.7, 2.5
+# Evaluations farther than this from the best, in log units, do not widen the window.
+WINDOW_MAX_REACH_LOG = 16.0
+GRID_MIN_POINTS, GRID_MAX_POINTS = 9, 25
+GRID_SECONDS = 4.0
+# Two evaluations farther apart than this, in log units, belong to different descents.
+DESCENT_MAX_STEP_LOG = 3.0
+BOUND_TOLERANCE_LOG = 1e-3
+PARAMETER_TITLES = {"length_scale": "width"}
 
 
 @dataclass(frozen=True)
@@ -33,27 +42,28 @@ class Parameter:
 
     @property
     def on_bound(self) -> str:
-        """``"lower"`` or ``"upper"`` if the value sits on that bound, else empty."""
-        if self.low > 0 and np.log(self.value / self.low) < EDGE:
+        """``"lower"`` or ``"upper"`` if the value is at that bound, else empty."""
+        if self.low > 0 and np.log(self.value / self.low) < BOUND_TOLERANCE_LOG:
             return "lower"
-        return "upper" if np.isfinite(self.high) and np.log(self.high / self.value) < EDGE else ""
+        at_upper = np.isfinite(self.high) and np.log(self.high / self.value) < BOUND_TOLERANCE_LOG
+        return "upper" if at_upper else ""
 
 
-def parameters(selection):
+def parameters(selection: Selection) -> list[Parameter]:
     """Return the tuned parameters of a selection in the order of ``theta``."""
     kernel, problem = selection.kernel, selection.problem
     free = [h for h in kernel.hyperparameters if not h.fixed]
     names = [name for h in free for name in _names(h)]
     found = [Parameter(n, *np.exp([t, *b])) for n, t, b in zip(names, kernel.theta, kernel.bounds)]
     machine = selection.machine.theta if problem.tune_machine else ()
-    return found + [Parameter(_letter(selection.machine), float(np.exp(t))) for t in machine]
+    return found + [Parameter(_machine_letter(selection.machine), float(np.exp(t))) for t in machine]
 
 
-def _letter(machine):
+def _machine_letter(machine: Machine) -> str:
     return "C" if machine.sign > 0 else "alpha"
 
 
-def _names(hyperparameter):
+def _names(hyperparameter: Hyperparameter) -> list[str]:
     name = hyperparameter.name.rpartition("__")[2]
     count = hyperparameter.n_elements
     return [name] if count == 1 else [f"{name}[{i}]" for i in range(count)]
@@ -61,23 +71,35 @@ def _names(hyperparameter):
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """The criterion on a grid: ``value[i, j]`` at ``y[i]``, ``x[j]``, all in natural units."""
+    """The criterion on a grid.
 
-    x: np.ndarray
-    y: np.ndarray
-    value: np.ndarray
+    Attributes
+    ----------
+    x, y : arrays
+        Values of the two parameters, in natural units.
+    value : array of shape (len(y), len(x))
+    names : tuple of two str
+        Names of the parameters.
+    landmarks : int or None
+        Landmarks of the approximated kernel matrix; None if the whole matrix was used.
+    """
+
+    x: Vector
+    y: Vector
+    value: Matrix
     names: tuple[str, str]
-    landmarks: int | None  # None if the whole matrix was looked at
+    landmarks: int | None
 
 
-def surface(selection, seconds=SECONDS):
+def evaluate_surface(selection: Selection, seconds: float = GRID_SECONDS) -> Surface | None:
     """Evaluate the criterion around the optimum of a selection with two tuned parameters.
 
     Parameters
     ----------
     selection : Selection
-    seconds : float
-        About as long as it may take; decides how fine the grid is.
+        For instance ``model.selection_``.
+    seconds : float, default=4.0
+        About how long it may take; decides how fine the grid is.
 
     Returns
     -------
@@ -88,21 +110,23 @@ def surface(selection, seconds=SECONDS):
     if len(named) != 2:
         return None
     problem = sketch(selection.problem)
-    landmarks = getattr(problem.builder, "landmarks", None)
-    count = None if landmarks is None else len(landmarks)
-    with one_blas_thread():  # many small fits
+    landmarks = len(problem.builder.landmarks) if isinstance(problem.builder, NystromBuilder) else None
+    # The grid is many small fits, which several BLAS threads only slow down.
+    with one_blas_thread():
         x, y = _axes(problem, selection.outcome, seconds)
         value = _grid(problem, x, y)
-    return Surface(np.exp(x), np.exp(y), value, tuple(p.name for p in named), count)
+    return Surface(np.exp(x), np.exp(y), value, (named[0].name, named[1].name), landmarks)
 
 
-def descents(trace):
-    """Return the paths of a search, one array (looks, p) in log units each: a new one begins at a start or after a leap.
+def descents(trace: Sequence[Step]) -> list[Matrix]:
+    """Return the paths of a search, one array (evaluations, p) in log units each.
+
+    A new path begins at a start of the search, or after a leap of more than ``DESCENT_MAX_STEP_LOG``.
 
     Examples
     --------
     >>> from foldless.core.contracts import Step
-    >>> looks = [
+    >>> evaluations = [
     ...     (0.0, "start"),
     ...     (4.0, "start"),
     ...     (4.0, "descent"),
@@ -110,51 +134,53 @@ def descents(trace):
     ...     (0.0, "descent"),
     ...     (0.5, "descent"),
     ... ]
-    >>> [path.ravel().tolist() for path in descents([Step(np.array([t]), 1.0, 0.0, why) for t, why in looks])]
+    >>> trace = [Step(np.array([t]), 1.0, 0.0, why) for t, why in evaluations]
+    >>> [path.ravel().tolist() for path in descents(trace)]
     [[4.0, 3.0], [0.0, 0.5]]
     """
     starts = {tuple(step.theta) for step in trace if step.why == "start"}
-    paths = []
+    paths: list[list[Vector]] = []
     for step in trace:
         if step.why in ("start", "grid") or not np.isfinite(step.value):
             continue
-        leaps = not paths or np.max(np.abs(step.theta - paths[-1][-1])) > LEAP
+        leaps = not paths or np.max(np.abs(step.theta - paths[-1][-1])) > DESCENT_MAX_STEP_LOG
         if leaps or tuple(step.theta) in starts:
             paths.append([])
         paths[-1].append(step.theta)
     return [np.array(path) for path in paths]
 
 
-def _axes(problem, outcome, seconds):
-    """Points along both axes: as many as one evaluation lets us afford."""
+def _axes(problem: Objective, outcome: Outcome, seconds: float) -> Iterable[Vector]:
+    """Points along both axes, as many as the time of one evaluation allows."""
     begun = time.perf_counter()
     problem(outcome.best.theta)
     cost = time.perf_counter() - begun
-    side = int(np.clip(np.sqrt(seconds / max(cost, 1e-6)), *SIDES))
+    side = int(np.clip(np.sqrt(seconds / max(cost, 1e-6)), GRID_MIN_POINTS, GRID_MAX_POINTS))
     return (np.linspace(low, high, side) for low, high in window(outcome))
 
 
-def sketch(problem):
-    """Return the same problem on few landmarks and at the accuracy of a picture."""
-    X, machine = problem.builder.X, problem.machine.with_search_accuracy
-    whole = X.shape[0] <= ALL_ROWS or has_noise(problem.kernel) or is_precomputed(problem.kernel)
-    landmarks = None if whole else spread_landmarks(X, min(LANDMARKS, X.shape[0]), np.random.default_rng(0))
-    return replace(
-        problem, machine=machine, builder=DenseBuilder(X) if whole else NystromBuilder(X, landmarks)
-    )
+def sketch(problem: Objective) -> Objective:
+    """Return the problem on few landmarks and at the accuracy of a search: cheap, and close enough for a figure."""
+    X: Any = problem.builder.X
+    builder: DenseBuilder | NystromBuilder = DenseBuilder(X)
+    if not (
+        X.shape[0] <= SKETCH_DENSE_MAX_ROWS or has_noise(problem.kernel) or is_precomputed(problem.kernel)
+    ):
+        builder = NystromBuilder(X, spread_landmarks(X, SKETCH_LANDMARKS, np.random.default_rng(0)))
+    return replace(problem, machine=problem.machine.with_search_accuracy, builder=builder)
 
 
-def window(outcome):
-    """Return bounds (p, 2) in log units: what was visited near the best, and some way around."""
+def window(outcome: Outcome) -> Matrix:
+    """Return bounds (p, 2) in log units that hold the evaluations near the best, with a margin around them."""
     best = outcome.best.theta
-    visited = np.array([step.theta for step in outcome.trace if np.all(np.abs(step.theta - best) < FAR)])
-    low = np.minimum(visited.min(axis=0) - MARGIN, best - REACH)
-    high = np.maximum(visited.max(axis=0) + MARGIN, best + REACH)
+    near = [step.theta for step in outcome.trace if np.all(np.abs(step.theta - best) < WINDOW_MAX_REACH_LOG)]
+    low = np.minimum(np.min(near, axis=0) - WINDOW_MARGIN_LOG, best - WINDOW_MIN_REACH_LOG)
+    high = np.maximum(np.max(near, axis=0) + WINDOW_MARGIN_LOG, best + WINDOW_MIN_REACH_LOG)
     return np.column_stack([low, high])
 
 
-def _grid(problem, x, y):
-    """Walk up and down the columns, so that each fit starts at its neighbour's."""
+def _grid(problem: Objective, x: Vector, y: Vector) -> Matrix:
+    """Evaluate column by column, so that each fit starts from the solution of its neighbour."""
     value = np.full((len(y), len(x)), np.inf)
     for j in range(len(x)):
         warm_start = None

@@ -1,10 +1,13 @@
-"""How far the trials of several methods scatter."""
+"""Histograms of the test errors of several methods."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from foldless.core.contracts import Vector
 from foldless.core.optional_imports import import_extra
 
 
@@ -17,12 +20,12 @@ class HistogramDisplay:
     errors : dict of str to sequence of float
         Test errors in percent, one per trial.
     width : float, default=2.0
-        Of a bin, in percent.
+        Width of a bin, in percent.
 
     Attributes
     ----------
     figure_, axes_
-        What :meth:`plot` drew on.
+        Figure and axes of matplotlib, after ``plot``.
 
     Examples
     --------
@@ -31,33 +34,29 @@ class HistogramDisplay:
     [1, 1]
     """
 
-    errors: dict[str, Any]
+    errors: Mapping[str, Sequence[float]]
     width: float = 2.0
     figure_: Any = field(default=None, init=False, repr=False)
     axes_: Any = field(default=None, init=False, repr=False)
 
     @property
-    def edges(self):
+    def edges(self) -> Vector:
         """Multiples of the width, from below the least error to above the largest."""
         everything = np.concatenate([np.asarray(found, float) for found in self.errors.values()])
         low, high = np.floor(everything.min() / self.width), np.floor(everything.max() / self.width) + 1
         return self.width * np.arange(low, high + 1)
 
-    def counts(self, name):
+    def counts(self, name: str) -> NDArray[np.intp]:
         """Return the number of trials of one method in each bin."""
         return np.histogram(self.errors[name], self.edges)[0]
 
-    def plot(self, title=""):
-        """Draw.
+    def plot(self, title: str = "") -> Self:
+        """Draw the histograms; return the display.
 
         Parameters
         ----------
         title : str, default=""
-            Above the figure.
-
-        Returns
-        -------
-        self : HistogramDisplay
+            Text above the figure.
         """
         pyplot = import_extra("matplotlib.pyplot", "report")
         size = (4.5, 0.6 + 0.75 * len(self.errors))

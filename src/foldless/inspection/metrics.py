@@ -1,4 +1,4 @@
-r"""How much probabilities tell, and whether they can be trusted.
+r"""Errors of predictions, and the information that probabilities carry about classes.
 
 References
 ----------
@@ -6,24 +6,39 @@ References
    table 3.
 """
 
+from typing import Any
+
 import numpy as np
-from sklearn.calibration import CalibrationDisplay
+from numpy.typing import ArrayLike, NDArray
 
 
-def target_information(y, proba, classes=None, baseline="classes"):
-    r"""Bits per point that probabilities tell about the class, beyond what a baseline knows.
+def prediction_error(y: NDArray[Any], predicted: NDArray[Any], is_classification: bool) -> float:
+    """Return the fraction of wrong classes, or the root mean squared error of numbers.
+
+    Examples
+    --------
+    >>> prediction_error(np.array(["a", "b"]), np.array(["a", "a"]), is_classification=True)
+    0.5
+    """
+    return float(np.mean(predicted != y) if is_classification else np.sqrt(np.mean((predicted - y) ** 2)))
+
+
+def target_information(
+    y: ArrayLike, proba: ArrayLike, classes: ArrayLike | None = None, baseline: str = "classes"
+) -> float:
+    r"""Return the bits per row that probabilities carry about the class, beyond those of a baseline.
 
     .. math:: \frac1n \sum_i \log_2 p_{i y_i} + H, \qquad H = -\sum_c r_c \log_2 r_c,
 
-    with :math:`r_c` the frequencies of the classes in ``y``: always guessing them tells nothing, certainty and truth
-    tell H. The paper [1]_ takes H = 1 bit, right only for two balanced classes: ``baseline="uniform"``, which is
-    :math:`\log_2 k` for k classes.
+    with :math:`r_c` the frequencies of the classes in ``y``: predicting these for every row scores 0, predicting the true
+    class with certainty scores H. The paper [1]_ takes H = 1 bit, right only for two balanced classes:
+    ``baseline="uniform"``, which is :math:`\log_2 k` for k classes.
 
     Parameters
     ----------
     y : array-like of shape (n,)
     proba : array-like of shape (n, k), or (n,) for the second of two classes
-        For instance ``model.predict_proba(X)``, or ``model.loo_proba_`` for the training points.
+        For instance ``model.predict_proba(X)``, or ``model.loo_proba_`` for the training rows.
     classes : array-like of shape (k,), optional
         The labels of the columns, as in ``model.classes_``; by default the sorted labels of ``y``.
     baseline : {"classes", "uniform"}, default="classes"
@@ -55,27 +70,3 @@ def target_information(y, proba, classes=None, baseline="classes"):
     r = T.mean(axis=0)
     entropy = np.log2(len(classes)) if baseline == "uniform" else -np.sum(r[r > 0] * np.log2(r[r > 0]))
     return float(known + entropy)
-
-
-def loo_reliability(model, y, **options):
-    """Reliability plot of a fitted classifier of two classes from its leave-one-out probabilities: no folds.
-
-    Parameters
-    ----------
-    model : KernelLogisticRegression
-        Fitted, or any classifier with ``loo_proba_`` and ``classes_``.
-    y : array-like of shape (n,)
-        The labels it was fitted to.
-    **options
-        Of :meth:`sklearn.calibration.CalibrationDisplay.from_predictions`: ``n_bins``, ``strategy``, ``ax``, ...
-
-    Returns
-    -------
-    display : sklearn.calibration.CalibrationDisplay
-    """
-    if len(model.classes_) != 2:
-        raise ValueError(f"a reliability plot needs two classes, got {len(model.classes_)}.")
-    options.setdefault("name", f"{type(model).__name__}, leave-one-out")
-    return CalibrationDisplay.from_predictions(
-        y, model.loo_proba_[:, 1], pos_label=model.classes_[1], **options
-    )

@@ -1,10 +1,17 @@
-"""Which features a kernel with a length scale for each one looks at."""
+"""Relevance of the features, from a kernel with one length scale per feature."""
+
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.gaussian_process.kernels import Kernel
 
-from foldless.inspection.axes import place, tuned
+from foldless.core.contracts import Vector
+from foldless.inspection.axes import get_axes, tuned_estimator
 
-MOST = 40  # features shown
+MAX_BARS = 40
 
 
 class RelevanceDisplay:
@@ -18,14 +25,16 @@ class RelevanceDisplay:
     Attributes
     ----------
     ax_, figure_
-        Of matplotlib, after ``plot``.
+        Axes and figure of matplotlib, after ``plot``.
     """
 
-    def __init__(self, relevance, names):
+    def __init__(self, relevance: ArrayLike, names: Sequence[str]):
         self.relevance, self.names = np.asarray(relevance, dtype=float), list(names)
 
     @classmethod
-    def from_estimator(cls, estimator, feature_names=None, *, ax=None):
+    def from_estimator(
+        cls, estimator: BaseEstimator, feature_names: Sequence[str] | None = None, *, ax: Any = None
+    ) -> Self:
         """Draw the relevances of a fitted estimator, pipeline or KernelSearch.
 
         Parameters
@@ -36,18 +45,18 @@ class RelevanceDisplay:
             By default those seen in ``fit``, else numbers.
         ax : matplotlib axes, optional
         """
-        scales = length_scales(tuned(estimator).selection_.kernel)
-        if scales is None:
+        scales = length_scales(tuned_estimator(estimator).selection_.kernel)
+        if len(scales) < 2:
             raise ValueError("the kernel has one length scale for all features; fit with kernel='rbf-ard'.")
-        if feature_names is None:
-            feature_names = getattr(estimator, "feature_names_in_", range(len(scales)))
-        return cls(1 / scales, [str(name) for name in feature_names]).plot(ax=ax)
+        seen: Sequence[Any] = getattr(estimator, "feature_names_in_", range(len(scales)))
+        names = seen if feature_names is None else feature_names
+        return cls(1 / scales, [str(name) for name in names]).plot(ax=ax)
 
-    def plot(self, ax=None):
-        """Draw, the most relevant on top; returns itself."""
-        self.ax_ = ax = place(ax)
+    def plot(self, ax: Any = None) -> Self:
+        """Draw bars, the most relevant feature on top; return the display."""
+        self.ax_ = ax = get_axes(ax)
         self.figure_ = ax.figure
-        order = np.argsort(self.relevance)[::-1][:MOST]
+        order = np.argsort(self.relevance)[::-1][:MAX_BARS]
         rows = np.arange(len(order))
         ax.barh(rows, self.relevance[order])
         ax.set_yticks(rows, [self.names[i] for i in order])
@@ -56,8 +65,19 @@ class RelevanceDisplay:
         return self
 
 
-def length_scales(kernel):
-    """Return the length scales of the first part of a kernel that has several, or ``None``."""
-    found = (v for n, v in kernel.get_params().items() if n.endswith("length_scale") and np.size(v) > 1)
-    scales = next(found, None)
-    return None if scales is None else np.asarray(scales, dtype=float)
+def length_scales(kernel: Kernel) -> Vector:
+    """Return the length scales of a kernel: one per feature, a single one, or an empty array if it has none.
+
+    In a sum or a product the part with the most length scales counts, the first of equals.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF, DotProduct
+    >>> length_scales(RBF(2.0) + RBF([1.0, 3.0])).tolist()
+    [1.0, 3.0]
+    >>> length_scales(DotProduct()).tolist()
+    []
+    """
+    parameters = sorted(kernel.get_params().items())
+    found = [np.ravel(value) for name, value in parameters if name.rpartition("__")[2] == "length_scale"]
+    return np.asarray(max(found, key=len, default=()), dtype=float)

@@ -1,8 +1,13 @@
-"""How a search went."""
+"""The criterion at every evaluation of a search."""
+
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
-from foldless.inspection.axes import place, tuned
+from foldless.core.contracts import Step
+from foldless.inspection.axes import get_axes, tuned_estimator
 
 
 class TraceDisplay:
@@ -16,21 +21,21 @@ class TraceDisplay:
     Attributes
     ----------
     ax_, figure_
-        Of matplotlib, after ``plot``.
+        Axes and figure of matplotlib, after ``plot``.
     """
 
-    def __init__(self, steps, criterion):
+    def __init__(self, steps: Sequence[Step], criterion: str):
         self.steps, self.criterion = tuple(steps), criterion
 
     @classmethod
-    def from_estimator(cls, estimator, *, ax=None):
+    def from_estimator(cls, estimator: BaseEstimator, *, ax: Any = None) -> Self:
         """Draw the trace of a fitted estimator, pipeline or KernelSearch."""
-        selection = tuned(estimator).selection_
+        selection = tuned_estimator(estimator).selection_
         return cls(selection.outcome.trace, selection.criterion.name).plot(ax=ax)
 
-    def plot(self, ax=None):
-        """Draw; returns itself."""
-        self.ax_ = ax = place(ax)
+    def plot(self, ax: Any = None) -> Self:
+        """Draw one dot per evaluation, coloured by its purpose, and the best so far; return the display."""
+        self.ax_ = ax = get_axes(ax)
         self.figure_ = ax.figure
         value = np.array([step.value for step in self.steps])
         why = np.array([step.why for step in self.steps])

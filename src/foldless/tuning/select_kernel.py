@@ -13,6 +13,7 @@ from sklearn.utils import check_array, check_consistent_length
 from foldless.core.contracts import Box
 from foldless.core.errors import NotPositiveDefinite, Undefined, UnknownName
 from foldless.core.linalg import check_symmetric
+from foldless.core.optional_imports import import_extra
 from foldless.core.targets import as_columns
 from foldless.grams import DenseGram
 from foldless.grams.builders import ChunkedBuilder, DenseBuilder, NystromBuilder
@@ -68,11 +69,7 @@ class KernelTable:
 
     def to_frame(self):
         """Return a pandas data frame."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("to_frame needs pandas; install it, or iterate over the table.") from error
-        return pd.DataFrame([vars(row) for row in self.rows])
+        return import_extra("pandas").DataFrame([vars(row) for row in self.rows])
 
 
 @dataclass(frozen=True)

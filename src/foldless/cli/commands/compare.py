@@ -23,7 +23,7 @@ from foldless.cli.options import (
     TaskName,
     names,
 )
-from foldless.cli.report import WORDS, console, number, percent, table
+from foldless.cli.report import PARAMETER_TITLES, console, number, percent, table
 from foldless.cli.terminal import print_json, tell, training_table, waiting
 from foldless.inspection.compare import compare as compare_all
 
@@ -81,7 +81,7 @@ def _compared(line, task):
     """One line of the table."""
     told = percent if task == "classification" else number
     chosen = ", ".join(
-        f"{WORDS.get(name, name)} {number(v)}"
+        f"{PARAMETER_TITLES.get(name, name)} {number(v)}"
         for name, v in line.items()
         if name not in TOLD and not isnan(v)
     )

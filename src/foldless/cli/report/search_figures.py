@@ -13,7 +13,7 @@ from foldless.cli.report.plotly_json import (
     log_axis,
     named_axis,
 )
-from foldless.inspection.criterion_surface import WORDS, descents
+from foldless.inspection.criterion_surface import PARAMETER_TITLES, descents
 
 SCALE = [[0.0, "#14315f"], [0.3, "#2f6db5"], [0.6, "#86b5dc"], [1.0, "#e9eef3"]]
 MOST_BARS = 40
@@ -22,7 +22,7 @@ FAR = 3.0  # times the median error beyond which a criterion is drawn at the edg
 
 def surface(landscape, outcome):
     """Contours of the criterion over the two tuned parameters, with the path of the search."""
-    x, y = (WORDS.get(name, name) for name in landscape.names)
+    x, y = (PARAMETER_TITLES.get(name, name) for name in landscape.names)
     value = landscape.value
     ceiling = np.quantile(value[np.isfinite(value)], 0.7)
     shown = np.where(np.isfinite(value), np.minimum(value, ceiling), ceiling)
@@ -151,7 +151,7 @@ def _value_axis(values):
 def _theta(step, names):
     if len(names) > 4:
         return f"{len(names)} parameters"
-    return ", ".join(f"{WORDS.get(n, n)} {v:.4g}" for n, v in zip(names, np.exp(step.theta)))
+    return ", ".join(f"{PARAMETER_TITLES.get(n, n)} {v:.4g}" for n, v in zip(names, np.exp(step.theta)))
 
 
 def length_scales(study):

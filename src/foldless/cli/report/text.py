@@ -10,7 +10,7 @@ import numpy as np
 
 from foldless.core.contracts import Stop
 from foldless.estimators.registry import entry_of
-from foldless.inspection.criterion_surface import WORDS, parameters
+from foldless.inspection.criterion_surface import PARAMETER_TITLES, parameters
 
 MOST_CLASSES = 6  # named in a sentence
 MANY = 4  # parameters of one kind beyond which only their range is told
@@ -67,7 +67,7 @@ def chosen(study):
     groups: dict[str, list[float]] = {}
     for parameter in tuned(study):
         groups.setdefault(parameter.name.partition("[")[0], []).append(parameter.value)
-    return [(WORDS.get(name, name), _values(values)) for name, values in groups.items()]
+    return [(PARAMETER_TITLES.get(name, name), _values(values)) for name, values in groups.items()]
 
 
 def _values(values):

@@ -8,7 +8,7 @@ import numpy as np
 from foldless.cli.report import class_figures, search_figures, text
 from foldless.cli.report import regression_figures as number_figures
 from foldless.cli.report.page import Panel, render
-from foldless.inspection.criterion_surface import parameters, surface
+from foldless.inspection.criterion_surface import evaluate_surface, parameters
 
 MOST_ROWS = 100_000  # beyond which even a sketch of the criterion takes minutes
 
@@ -81,7 +81,7 @@ def _inverted(step):
 
 
 def _landscape(study):
-    return surface(study.estimator.selection_) if len(study.y) <= MOST_ROWS else None
+    return evaluate_surface(study.estimator.selection_) if len(study.y) <= MOST_ROWS else None
 
 
 def _search(study):
