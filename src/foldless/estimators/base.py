@@ -2,7 +2,8 @@
 
 import numpy as np
 from scipy.special import expit
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
+from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
@@ -91,6 +92,18 @@ class BaseKernelEstimator(BaseEstimator):
         self.dual_coef_ = coefficients.T
         self.intercept_ = np.asarray(selection.solution.b, dtype=float)
         return selection
+
+    def params_at(self, theta):
+        """Return the parameters that make ``fit`` only solve at ``theta``: the kernel, fixed, and C or alpha."""
+        p, machine = len(self.kernel_.theta), self.selection_.machine
+        kernel = self.kernel_.clone_with_theta(theta[:p]) if p else self.kernel_
+        # A machine that was not tuned with the kernel keeps its own value.
+        machine = machine.with_theta(theta[p:]) if len(theta) > p else machine
+        return {"kernel": frozen(kernel), **self._machine_params(machine)}
+
+    def _machine_params(self, machine):
+        """Return the parameter of the estimator that a machine's hyper-parameter stands for."""
+        return {"C": machine.C}
 
     def _outputs(self, X):
         """Return the outputs (n, k) at new points, a block of rows at a time."""
@@ -191,6 +204,19 @@ def check_precomputed(K):
         raise NotPositiveDefinite(
             "the precomputed Gram matrix", smallest, "Add that much to its diagonal, or clip it."
         )
+
+
+def frozen(kernel: Kernel) -> Kernel:
+    """Return the kernel with every parameter fixed: an estimator that is given it only solves.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> frozen(RBF(2.0)).theta.size
+    0
+    """
+    bounds = [name for name in kernel.get_params() if name.endswith("_bounds")]
+    return clone(kernel).set_params(**dict.fromkeys(bounds, "fixed"))
 
 
 def regularisation(name, value):

@@ -99,6 +99,9 @@ class KernelPoissonRegressor(RegressorMixin, BaseKernelEstimator):
         self.loo_decision_ = loo_outputs(selection.solution.columns[0])
         return self
 
+    def _machine_params(self, machine):
+        return {"alpha": 1 / machine.C}
+
     def log_rate(self, X):
         """Logarithms of the rates."""
         return self._outputs(X)[:, 0]

@@ -168,6 +168,9 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
         penalty_roots(T, len(T))  # it is to be refused here, not at every step of a search
         return T
 
+    def _machine_params(self, machine):
+        return {"alpha": machine.alpha}
+
     def predict(self, X, return_std=False):
         """Predict; with ``return_std`` also the standard deviation of the function.
 

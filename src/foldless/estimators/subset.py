@@ -152,6 +152,9 @@ class KernelSubsetRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegresso
         self.dual_coef_ = self.dual_coef_[:, indices]
         return self
 
+    def _machine_params(self, machine):
+        return {}
+
     def predict(self, X):
         """Predict.
 

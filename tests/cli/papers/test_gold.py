@@ -10,7 +10,7 @@ from foldless import KernelSVC
 from foldless.cli.papers import gold
 from foldless.core.contracts import Step
 from foldless.criteria import HyperPrior
-from foldless.estimators.kernel_search.strategies import frozen
+from foldless.estimators.base import frozen
 from foldless.kernels import gram
 from foldless.searches import EllipticalSlice, RandomWalk
 

@@ -24,6 +24,7 @@ from foldless import KernelLogisticRegression, KernelSearch, criteria, searches
 from foldless.core.errors import SearchWarning, UnknownName
 from foldless.core.targets import one_versus_rest
 from foldless.datasets import make_ripley
+from foldless.estimators.registry import MACHINES
 from foldless.grams.builders import DenseBuilder
 from foldless.machines import LSSVM, HingeSVM, SmoothMachine
 from foldless.machines.losses import Logistic
@@ -358,11 +359,23 @@ def test_our_own_estimators_tune_themselves(ripley):
     assert np.array_equal(search.predict_proba(ripley[0]), alone.predict_proba(ripley[0]))
 
 
-def test_the_parameters_of_our_own_estimators_only_need_solving(ripley):
-    search = KernelSearch(KernelLogisticRegression()).fit(*ripley)
-    again = KernelLogisticRegression(**search.best_params_).fit(*ripley)
-    assert again.n_evaluations_ == 1
-    assert again.criterion_value_ == pytest.approx(-search.best_score_, rel=1e-9)
+@pytest.mark.parametrize("name", MACHINES)
+def test_the_parameters_of_our_own_estimators_only_need_solving(ripley, name):
+    X, y = ripley
+    machine = MACHINES[name].estimator
+    search = KernelSearch(machine()).fit(X, y)
+    again = machine(**search.best_params_).fit(X, y)
+    assert again.criterion_value_ == pytest.approx(-search.best_score_, rel=1e-6)
+    # A subset is chosen anew, with a ridge regression before it.
+    assert again.n_evaluations_ == 1 or name == "subset"
+
+
+@pytest.mark.parametrize("machine", [SVC(), KernelLogisticRegression()])
+def test_the_best_estimator_keeps_the_options_of_the_pipeline(ripley, machine, tmp_path):
+    pipe = Pipeline([("scale", StandardScaler()), ("it", machine)], memory=str(tmp_path))
+    best = KernelSearch(pipe).fit(*ripley).best_estimator_
+    assert [type(step) for _, step in best.steps] == [StandardScaler, type(machine)]
+    assert best.memory == str(tmp_path)
 
 
 def test_an_ensemble_of_our_own_has_a_member_at_each_optimum():

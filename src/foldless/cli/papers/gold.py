@@ -48,7 +48,7 @@ from foldless.criteria import (
     ep_posterior,
 )
 from foldless.criteria.posteriors.ep import HingeSite, class_probability
-from foldless.estimators.kernel_search.ensemble import votes, weigh
+from foldless.estimators.kernel_search.ensemble import criterion_weights, members_and_weights
 from foldless.grams.builders import DenseBuilder
 from foldless.kernels import gram
 from foldless.kernels.evaluate import diagonal
@@ -265,10 +265,10 @@ def _search(method, problem, box, trial):
         starts = [outcome.best.theta for outcome in way]
     found = [search(problem, box, [theta]) for theta in starts]
     if found[0].draws:
-        return *votes(found[0]), found[0].trace
+        return *members_and_weights(found[0]), found[0].trace
     ends = [outcome.best for outcome in found]
     steps = [step for outcome in (*way, *found) for step in outcome.trace]
-    return ends, weigh([end.value for end in ends]), steps
+    return ends, criterion_weights([end.value for end in ends]), steps
 
 
 def _stopped(search, problem, box, trial):

@@ -3,12 +3,17 @@
 import copy
 import time
 import warnings
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from os import PathLike
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
@@ -19,20 +24,26 @@ from sklearn.utils.validation import (
     indexable,
 )
 
+from foldless.core.contracts import Step
 from foldless.core.errors import JitterWarning, Undefined
 from foldless.core.parallel import side_by_side
-from foldless.estimators.kernel_search.ensemble import Ensemble, votes
+from foldless.criteria.base import Criterion
+from foldless.estimators.kernel_search.ensemble import Ensemble, members_and_weights
 from foldless.estimators.kernel_search.param_space import read_space
-from foldless.estimators.kernel_search.strategies import SearchTask, plan_attempts, take_apart
+from foldless.estimators.kernel_search.pipeline import split_pipeline
+from foldless.estimators.kernel_search.setting import SearchTask, SettingResult
+from foldless.estimators.kernel_search.strategies import build_runs
+from foldless.searches.base import Search
 from foldless.tuning.progress import progress
 
-ENSEMBLE_STARTS = 8  # descents, if nobody says, when all local optima are wanted
+# Default number of local searches for an ensemble, which needs more than the best optimum.
+ENSEMBLE_STARTS = 8
 
 
-def _has(method):
-    """Tell whether what answers has a method, raising what it raises: hasattr then says why not."""
+def _has(method: str) -> Callable[["KernelSearch"], bool]:
+    """Return a check for ``available_if``: the wrapped estimator's own AttributeError says why a method is missing."""
 
-    def check(self):
+    def check(self: "KernelSearch") -> bool:
         getattr(self.best_estimator_ if hasattr(self, "best_estimator_") else self.estimator, method)
         return True
 
@@ -49,36 +60,39 @@ class KernelSearch(MetaEstimatorMixin, BaseEstimator):
     Parameters
     ----------
     estimator : estimator
-        What to tune.
+        The estimator to tune.
     param_space : dict or list of dict, default=None
         From parameter names (``svc__C``) to a range ``(low, high)``, which is searched in logarithms; a list of values,
         which are tried one by one, as ``GridSearchCV`` does; or a distribution of ``scipy.stats``, which stands for its
-        range. What is not named stays as it is. ``None`` tunes the regularisation and gamma, each in a range that
-        comes from the data, or the parameters of the kernel of a Gaussian process.
+        range. Parameters that are not named stay as they are. ``None`` tunes the regularisation and gamma, each in a
+        range that comes from the data, or the parameters of the kernel of a Gaussian process.
     criterion : str or object, default="auto"
-        See ``foldless.criteria``. ``"auto"`` is ``"loo"``; for ``SVC`` and ``NuSVC`` ``"calibrated-loo"`` of the
-        least-squares machine with the same kernel, which stands in for them; and folds for ``SVR`` and the sigmoid kernel, which
-        have nothing better. A criterion that is named judges the support vector machine itself. ``"cv"`` refits on
-        ten honest folds; it works for every estimator, at the price of folds.
+        See ``foldless.criteria``. ``"auto"`` is ``"loo"``, with three exceptions: for ``SVC`` and ``NuSVC`` it is
+        ``"calibrated-loo"`` of a surrogate, the least-squares machine with the same kernel; for
+        ``GaussianProcessRegressor`` the evidence, ``"abic"``; for ``SVR`` and sigmoid kernels ``"cv"``, because no other
+        criterion exists. A criterion that is named is evaluated on the support vector machine itself. ``"cv"`` refits
+        on ten folds; it works for every estimator, at the price of folds.
     search : str or object, default="lbfgs"
-        See ``foldless.searches``. Lists of numbers are looked at one by one whatever the search.
+        Search strategy, by name or object; see ``foldless.searches``. Lists of numbers are tried one by one, whatever
+        the search.
     refit : bool, default=True
         Whether to fit the estimator with the chosen parameters on all rows.
     ensemble : bool, default=False
         Whether predictions are the mean over all local optima found, weighted by the criterion; with
         ``search=searches.EllipticalSlice()`` over draws from the posterior of the parameters.
     n_starts : int, default=None
-        Descents of the search; ``None`` leaves it to the search (8 with ``ensemble``).
+        Number of local searches. ``None`` uses the search's default (8 with ``ensemble``).
     max_evaluations, time_budget : default=None
-        Budgets of evaluations and seconds, shared by all combinations of listed values.
+        Largest number of evaluations and of seconds, shared by all combinations of listed values.
     n_jobs : int, default=None
-        Combinations, or the descents of one, side by side with one BLAS thread each.
+        Number of combinations, or of local searches for a single one, that run at the same time with one BLAS thread
+        each.
     random_state : int or RandomState, default=None
-        Draws landmarks for large sets; ``None`` draws the same every time.
+        Seed of the landmarks that large sets are searched on; ``None`` gives the same ones every time.
     verbose : int, default=0
         1 shows a progress bar.
     checkpoint : path, default=None
-        File for the steps as they are taken; a killed run continues from it.
+        File to which every evaluation is appended; a run that was killed continues from it.
 
     Attributes
     ----------
@@ -91,30 +105,30 @@ class KernelSearch(MetaEstimatorMixin, BaseEstimator):
     best_index_ : int
         Row of ``cv_results_``.
     cv_results_ : dict of arrays
-        One row per evaluation on the last representation: ``params``, ``param_<name>``, ``mean_test_score`` (minus the
+        One row per evaluation on the last Gram matrix: ``params``, ``param_<name>``, ``mean_test_score`` (minus the
         criterion), ``rank_test_score``, ``mean_fit_time``.
     trace_ : list of Step
         Every evaluation of the chosen combination.
     selection_ : Selection
-        Everything foldless found there; absent with ``criterion="cv"``.
+        The chosen kernel and machine, the solution and the whole search; absent with ``criterion="cv"``.
     ensemble_ : Ensemble
         Only with ``ensemble``.
     refit_time_ : float
     n_evaluations_ : int
     classes_, n_features_in_, feature_names_in_
-        Of ``best_estimator_``.
+        Those of ``best_estimator_``.
 
     Notes
     -----
-    With the hinge loss the margins of points left out are dear (refits) or rough (bounds). By squares they are exact and
-    cost next to nothing, and the kernel that is best for the one machine is as good for the other: on the sets of the manual
-    this choice is as accurate as a grid of refits, and GACV, which judges the hinge itself, is not.
+    With the hinge loss the leave-one-out margins need refits, which are expensive, or bounds, which are loose. With the
+    squared loss they are exact and almost free, and a kernel that is good for one machine is as good for the other: on
+    the data sets of the manual this choice is as accurate as a grid of refits, and GACV of the hinge loss is not.
 
-    Leave-one-out does not see the scale of a kernel. For a ``GaussianProcessRegressor`` ``"auto"`` is therefore twice
-    minus its log marginal likelihood (``"abic"``); after ``"loo"`` its predicted standard deviations mean nothing.
+    Leave-one-out does not depend on the scale of a kernel. For a ``GaussianProcessRegressor`` ``"auto"`` is therefore its
+    log marginal likelihood (``"abic"``); after ``"loo"`` its predicted standard deviations would mean nothing.
 
-    The steps of a pipeline before the machine are fitted once, on all rows: a step that looks at the targets (feature
-    selection) makes the criterion too hopeful, where folds would have caught it.
+    The steps of a pipeline before the machine are fitted once, on all rows. A step that uses the targets (feature
+    selection) makes the criterion too optimistic; folds would show it.
 
     Examples
     --------
@@ -132,20 +146,20 @@ class KernelSearch(MetaEstimatorMixin, BaseEstimator):
 
     def __init__(
         self,
-        estimator,
-        param_space=None,
+        estimator: BaseEstimator,
+        param_space: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
         *,
-        criterion="auto",
-        search="lbfgs",
-        refit=True,
-        ensemble=False,
-        n_starts=None,
-        max_evaluations=None,
-        time_budget=None,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-        checkpoint=None,
+        criterion: str | Criterion = "auto",
+        search: str | Search = "lbfgs",
+        refit: bool = True,
+        ensemble: bool = False,
+        n_starts: int | None = None,
+        max_evaluations: int | None = None,
+        time_budget: float | None = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+        checkpoint: str | PathLike[str] | None = None,
     ):
         self.estimator = estimator
         self.param_space = param_space
@@ -161,7 +175,7 @@ class KernelSearch(MetaEstimatorMixin, BaseEstimator):
         self.verbose = verbose
         self.checkpoint = checkpoint
 
-    def fit(self, X, y=None, **params):
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, **params: Any) -> Self:
         """Choose the parameters, and fit with them.
 
         Parameters
@@ -176,6 +190,16 @@ class KernelSearch(MetaEstimatorMixin, BaseEstimator):
         -------
         self : KernelSearch
         """
+        X, y = self._check_data(X, y)
+        params = _check_weights(params, self.estimator, X, y)
+        results = self._tune_settings(X, np.asarray(y), params)
+        best = min(results, key=lambda result: result.value)
+        self._record(results, best)
+        if self.refit:
+            self._refit(best, X, y, params)
+        return self
+
+    def _check_data(self, X: Any, y: Any) -> tuple[Any, Any]:
         if not hasattr(self.estimator, "fit"):
             raise TypeError(
                 f"estimator must have a fit method, got {self.estimator!r}. Pass SVC(), for instance."
@@ -187,73 +211,61 @@ class KernelSearch(MetaEstimatorMixin, BaseEstimator):
             y = column_or_1d(y, warn=True)
             assert_all_finite(y, input_name="y")
             check_classification_targets(y)
-        params = _checked(params, self.estimator, X, y)
-        attempts = self._attempt(X, np.asarray(y), params)
-        best = min(attempts, key=lambda attempt: attempt.value)
-        self._record(attempts, best)
-        if self.refit:
-            self._refit(best, X, y, params)
-        return self
+        return X, y
 
-    def _attempt(self, X, y, params):
-        """Try every combination of listed values; one without a criterion is passed over."""
-        with progress(self.verbose, self.max_evaluations) as watch:
-            task = SearchTask(
-                X, y, params, self.criterion, self.search, {"watch": watch, "checkpoint": self.checkpoint}
-            )
-            tasks = plan_attempts(clone(self.estimator), read_space(self.param_space), task)
-            several = len(tasks) > 1
-            task.options.update(self._options(len(tasks)))
-            with warnings.catch_warnings():  # equal rows are no matter: what is fitted in the end is not ours
-                warnings.simplefilter("ignore", JitterWarning)
-                found = side_by_side([_guarded(run) for run in tasks], self.n_jobs if several else None)
-        attempts = [attempt for attempt in found if not isinstance(attempt, Undefined)]
-        if not attempts:
+    def _tune_settings(self, X: Any, y: np.ndarray, params: dict[str, Any]) -> list[SettingResult]:
+        """Return a result for every combination of listed values at which the criterion is defined."""
+        with progress(self.verbose, self.max_evaluations) as watch, warnings.catch_warnings():
+            # Duplicate rows only jitter the surrogate; the final model is scikit-learn's, so hide the warning.
+            warnings.simplefilter("ignore", JitterWarning)
+            options = {
+                "n_starts": ENSEMBLE_STARTS if self.ensemble and self.n_starts is None else self.n_starts,
+                "max_evaluations": self.max_evaluations,
+                "time_budget": self.time_budget,
+                "random_state": self.random_state,
+                "n_jobs": self.n_jobs,
+                "watch": watch,
+                "checkpoint": self.checkpoint,
+            }
+            task = SearchTask(X, y, params, self.criterion, self.search, options)
+            runs = build_runs(clone(self.estimator), read_space(self.param_space), task)
+            if len(runs) == 1:
+                return [runs[0]()]
+            found = side_by_side([partial(_result_or_error, run) for run in runs], self.n_jobs)
+        results = [result for result in found if isinstance(result, SettingResult)]
+        if not results:
             raise found[0]
-        return attempts
+        return results
 
-    def _options(self, count):
-        starts = ENSEMBLE_STARTS if self.ensemble and self.n_starts is None else self.n_starts
-        return {
-            "n_starts": starts,
-            "max_evaluations": None
-            if self.max_evaluations is None
-            else max(1, self.max_evaluations // count),
-            "time_budget": None if self.time_budget is None else self.time_budget / count,
-            "random_state": self.random_state,
-            "n_jobs": self.n_jobs if count == 1 else None,
-        }
-
-    def _record(self, attempts, best):
-        rows = [(attempt, step) for attempt in attempts for step in attempt.steps]
-        self.best_index_ = next(i for i, (a, s) in enumerate(rows) if a is best and s is best.best)
+    def _record(self, results: list[SettingResult], best: SettingResult) -> None:
+        rows = [(result, step) for result in results for step in result.steps]
+        self.best_index_ = next(i for i, (r, s) in enumerate(rows) if r is best and s is best.outcome.best)
         self.best_params_, self.best_score_ = best.best_params, -best.value
-        self.cv_results_ = results(rows)
+        self.cv_results_ = results_table(rows)
         self.cv_results_["mean_test_score"][self.best_index_] = self.best_score_
         self.cv_results_["params"][self.best_index_] = self.best_params_
-        self.n_evaluations_ = len(rows)
-        self.trace_ = list(best.steps)
+        self.trace_ = list(best.outcome.trace)
+        self.n_evaluations_ = sum(len(result.outcome.trace) for result in results)
         if best.selection is not None:
             self.selection_ = best.selection
-            self.trace_ = list(best.selection.outcome.trace)
-            self.n_evaluations_ = sum(len(a.selection.outcome.trace) for a in attempts)
 
-    def _refit(self, best, X, y, params):
+    def _refit(self, best: SettingResult, X: Any, y: Any, params: dict[str, Any]) -> None:
         begun = time.perf_counter()
         self.best_estimator_ = best.fitted or self._fitted(best.best_params, X, y, params)
         self.refit_time_ = time.perf_counter() - begun
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
         if self.ensemble:
-            steps, weights = votes(best.outcome)
+            steps, weights = members_and_weights(best.outcome)
             members = tuple(self._fitted(best.params(step.theta), X, y, params) for step in steps)
             self.ensemble_ = Ensemble(members, weights)
 
-    def _fitted(self, chosen, X, y, params):
+    def _fitted(self, chosen: dict[str, Any], X: Any, y: Any, params: dict[str, Any]) -> BaseEstimator:
         return clone(self.estimator).set_params(**clone(chosen, safe=False)).fit(X, y, **params)
 
     @property
-    def _answers(self):
+    def _predictor(self) -> Any:
+        """The ensemble, or the best estimator."""
         check_is_fitted(self, "best_params_")
         if not self.refit:
             raise AttributeError(
@@ -262,45 +274,45 @@ class KernelSearch(MetaEstimatorMixin, BaseEstimator):
         return self.ensemble_ if self.ensemble else self.best_estimator_
 
     @property
-    def classes_(self):
+    def classes_(self) -> np.ndarray:
         """Class labels."""
-        return self._answers.classes_
+        return self._predictor.classes_
 
     @property
-    def n_features_in_(self):
+    def n_features_in_(self) -> int:
         """Number of features seen in ``fit``."""
         if not hasattr(self, "best_estimator_"):
             raise AttributeError("KernelSearch has no n_features_in_ before it has fitted an estimator.")
         return self.best_estimator_.n_features_in_
 
     @available_if(_has("predict"))
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict with the best estimator, or the ensemble."""
-        return self._answers.predict(X)
+        return self._predictor.predict(X)
 
     @available_if(_has("predict_proba"))
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Probabilities of the best estimator, or the ensemble."""
-        return self._answers.predict_proba(X)
+        return self._predictor.predict_proba(X)
 
     @available_if(_has("predict_log_proba"))
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
         """Logarithms of the probabilities."""
-        return np.log(self._answers.predict_proba(X))
+        return np.log(self._predictor.predict_proba(X))
 
     @available_if(_has("decision_function"))
-    def decision_function(self, X):
+    def decision_function(self, X: ArrayLike) -> np.ndarray:
         """Decision values of the best estimator, or the ensemble."""
-        return self._answers.decision_function(X)
+        return self._predictor.decision_function(X)
 
-    def score(self, X, y, **params):
-        """Score of the best estimator; of the ensemble its accuracy, or its coefficient of determination."""
+    def score(self, X: ArrayLike, y: ArrayLike, **params: Any) -> float:
+        """Score of the best estimator; for an ensemble its accuracy or its coefficient of determination."""
         if not self.ensemble:
-            return self._answers.score(X, y, **params)
+            return self._predictor.score(X, y, **params)
         measure = accuracy_score if is_classifier(self) else r2_score
         return measure(y, self.predict(X), **params)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
         tags.estimator_type = inner.estimator_type
@@ -312,15 +324,15 @@ class KernelSearch(MetaEstimatorMixin, BaseEstimator):
         tags.target_tags.required = True
         return tags
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         """Leave the working matrices out: a fitted search predicts without them."""
         state = super().__getstate__()
         return {key: value for key, value in state.items() if key != "selection_"}
 
 
-def _checked(params, estimator, X, y):
-    """Return the parameters of ``fit`` with the sample weights as an array; they go by the name of the machine's step."""
-    name = f"{take_apart(estimator)[2]}sample_weight"
+def _check_weights(params: dict[str, Any], estimator: BaseEstimator, X: Any, y: Any) -> dict[str, Any]:
+    """Return the parameters of ``fit`` with the sample weights as an array, under the name of the machine's step."""
+    name = f"{split_pipeline(estimator).prefix}sample_weight"
     if name != "sample_weight" and "sample_weight" in params:
         raise ValueError(
             f"the weights of a pipeline go to a step of it: pass {name}=... instead of sample_weight."
@@ -333,19 +345,17 @@ def _checked(params, estimator, X, y):
     return {**params, name: weight}
 
 
-def _guarded(run):
-    def attempt():
-        try:
-            return run()
-        except Undefined as error:
-            return error
-
-    return attempt
+def _result_or_error(run: Callable[[], SettingResult]) -> SettingResult | Undefined:
+    """Return the error if the criterion is undefined for a setting: another setting may be chosen."""
+    try:
+        return run()
+    except Undefined as error:
+        return error
 
 
-def results(rows):
-    """Return pairs of an attempt and one of its steps as the arrays of ``cv_results_``."""
-    params = [attempt.params(step.theta) for attempt, step in rows]
+def results_table(rows: list[tuple[SettingResult, Step]]) -> dict[str, Any]:
+    """Return pairs of a result and one of its steps as the arrays of ``cv_results_``."""
+    params = [result.params(step.theta) for result, step in rows]
     scores = np.array([-step.value for _, step in rows])
     columns = {}
     for name in sorted({name for row in params for name in row}):

@@ -1,14 +1,16 @@
 """What a user may write as a space of parameters, and what it means."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 import numpy as np
 
-TAIL = 1e-3  # of an unbounded distribution, left out at either end
-FEW = 100  # whole numbers that are tried one by one
+# Probability cut off at either end of an unbounded distribution.
+TAIL_PROBABILITY = 1e-3
+# Discrete distributions over at most this many whole numbers are listed; wider ones become ranges.
+LISTED_MAX_INTEGERS = 100
 
 
 @dataclass(frozen=True)
@@ -19,9 +21,14 @@ class Range:
     high: float
 
     @property
-    def centre(self):
+    def centre(self) -> float:
         """The geometric mean."""
         return float(np.sqrt(self.low * self.high))
+
+    @property
+    def span(self) -> "Range":
+        """The range itself."""
+        return self
 
 
 @dataclass(frozen=True)
@@ -30,8 +37,26 @@ class Choices:
 
     values: tuple[Any, ...]
 
+    @property
+    def are_positive_numbers(self) -> bool:
+        """Whether these are several positive numbers."""
+        positive = (_is_number(value) and value > 0 for value in self.values)
+        return all(positive) and len(set(self.values)) > 1
 
-def read_space(space):
+    @property
+    def span(self) -> Range:
+        """The range from the smallest to the largest value."""
+        return Range(float(min(self.values)), float(max(self.values)))
+
+    def nearest(self, value: float) -> Any:
+        """Return the listed number that is nearest to ``value`` in logarithms."""
+        return min(self.values, key=lambda listed: abs(np.log(listed / value)))
+
+
+ParamSpace = dict[str, Range | Choices]
+
+
+def read_space(space: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None) -> list[ParamSpace]:
     """Return a list of dictionaries from names to :class:`Range` or :class:`Choices`.
 
     Parameters
@@ -51,7 +76,7 @@ def read_space(space):
     return [{name: _read(name, value) for name, value in part.items()} for part in spaces]
 
 
-def _read(name, value):
+def _read(name: str, value: Any) -> Range | Choices:
     if hasattr(value, "rvs") and hasattr(value, "ppf"):
         return _distribution(name, value)
     if isinstance(value, tuple) and len(value) == 2 and all(_is_number(v) for v in value):
@@ -63,11 +88,11 @@ def _read(name, value):
     return Choices((value,))
 
 
-def _is_number(value):
+def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
 
 
-def _range(name, low, high):
+def _range(name: str, low: float, high: float) -> Range:
     if not 0 < low < high < np.inf:
         raise ValueError(
             f"param_space[{name!r}] must be a range (low, high) with 0 < low < high, got {(low, high)}. "
@@ -76,15 +101,15 @@ def _range(name, low, high):
     return Range(float(low), float(high))
 
 
-def _distribution(name, value):
+def _distribution(name: str, value: Any) -> Range | Choices:
     low, high = (float(end) for end in value.support())
-    if hasattr(value.dist, "pmf") and high - low < FEW:
+    if hasattr(value.dist, "pmf") and high - low < LISTED_MAX_INTEGERS:
         return Choices(tuple(range(int(low), int(high) + 1)))
-    low = low if np.isfinite(low) and low > 0 else float(value.ppf(TAIL))
-    return _range(name, low, high if np.isfinite(high) else float(value.ppf(1 - TAIL)))
+    low = low if np.isfinite(low) and low > 0 else float(value.ppf(TAIL_PROBABILITY))
+    return _range(name, low, high if np.isfinite(high) else float(value.ppf(1 - TAIL_PROBABILITY)))
 
 
-def settings(space, apart=()):
-    """Return every combination of the choices of one space, as dictionaries; names in ``apart`` are left out."""
-    listed = {n: part.values for n, part in space.items() if isinstance(part, Choices) and n not in apart}
+def settings(space: ParamSpace, without: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Return every combination of the choices of one space, except of the names in ``without``."""
+    listed = {n: part.values for n, part in space.items() if isinstance(part, Choices) and n not in without}
     return [dict(zip(listed, values, strict=True)) for values in product(*listed.values())]

@@ -1,4 +1,4 @@
-r"""scikit-learn's estimators in our words: their parameters in, kernel and machine out, and back.
+r"""scikit-learn's estimators as kernels and machines of foldless, and their parameters at a theta.
 
 =============================  ==============================================  ====================
 estimator                      machine                                         tuned by default
@@ -10,91 +10,121 @@ estimator                      machine                                         t
 ``GaussianProcessClassifier``  logistic, C = 1, no bias                        the kernel
 =============================  ==============================================  ====================
 
-The machine of ``NuSVC`` is that of ``SVC`` with another name for its constant [1]_. ``SVC`` puts several classes
-against each other in pairs where we take one versus the rest: the criterion then judges a neighbour of the machine.
+The machine of ``NuSVC`` is that of ``SVC`` with another name for its constant [1]_. ``SVC`` trains several classes in
+pairs where foldless takes one versus the rest: the criterion then reads a machine that is close to the one fitted.
 
-Where nobody names a criterion a least-squares support vector machine *stands in* for the one with the hinge loss: what
-the machines say of points left out is exact and cheap for squares, rough and dear for hinges, and the best kernel for
-the one is as good for the other. Its loss is :math:`\tfrac C2 \sum_i (y_i - z_i)^2`, against
-:math:`C \sum_i (1 - y_i z_i)_+`; the C that goes with the hinge was found to be about twice as large.
+If no criterion is named, a least-squares support vector machine is the *surrogate* that is tuned in place of the one
+with the hinge loss. Its leave-one-out outputs are exact and cheap; those of the hinge loss need refits or bounds, and
+a kernel that is good for one machine is as good for the other. The surrogate's loss is
+:math:`\tfrac C2 \sum_i (y_i - z_i)^2`, against :math:`C \sum_i (1 - y_i z_i)_+`; the C that goes with the hinge was
+found to be about twice as large.
 
 References
 ----------
 .. [1] Schölkopf, Smola, Williamson and Bartlett (2000), *New support vector algorithms*, proposition 6.
 """
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial, singledispatch
-from typing import Any
+from functools import singledispatch
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import is_classifier
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Exponentiation, Kernel
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC, NuSVC
 from sklearn.utils import compute_sample_weight
 
+from foldless.core.contracts import Machine, Matrix, Vector
 from foldless.core.targets import one_versus_rest
 from foldless.criteria import ABIC
+from foldless.criteria.base import Criterion
 from foldless.estimators.kernel_search.param_space import Range
-from foldless.kernels import Laplacian, Precomputed, Sigmoid
-from foldless.kernels.by_name import named_kernel
+from foldless.estimators.kernel_search.sklearn_kernels import Axis, kernel_of
 from foldless.machines import LSSVM, HingeSVM, Ridge, SmoothMachine
 from foldless.machines.losses import Logistic
+from foldless.tuning.result import Selection
 
-TWICE = 2.0  # C of the hinge loss over C of the squares that stand in for it
-EITHER_WAY = 100.0  # how far gamma of a polynomial or sigmoid kernel may move
+SVC_C_OVER_LSSVM_C = 2.0
+SURROGATE_C = Axis(
+    "C", lambda C: np.log(C / SVC_C_OVER_LSSVM_C), lambda theta: SVC_C_OVER_LSSVM_C * np.exp(theta)
+)
 
-
-@dataclass(frozen=True)
-class Axis:
-    """A parameter of an estimator and the entry of theta that stands for it."""
-
-    name: str
-    theta: Callable[[float], float] = np.log
-    natural: Callable[[float], float] = np.exp
+Ranges = Mapping[str, Range]
 
 
 @dataclass(frozen=True, eq=False)
 class EquivalentModel:
-    """An estimator in our words.
+    """The kernel and the machine that are equivalent to an estimator.
 
     Attributes
     ----------
     kernel, machine, Y
-        What :func:`foldless.tuning.select.select` takes.
-    params : callable
-        From theta (kernel, then machine) to parameters of the estimator.
+        Arguments of :func:`foldless.tuning.select.select`.
     axes : tuple of Axis
-        What ``theta`` holds, in order; empty where the kernel itself is the parameter.
+        The parameters in ``theta``, in order; empty if the kernel itself is the parameter.
     regularisation : pair or None
-        Range of the machine's parameter, where one was given.
+        Range of the machine's parameter, if one was given.
     tune_machine : bool
+        Whether C (or alpha) is tuned.
     criterion : str or Criterion
-        What ``"auto"`` stands for.
-    last : callable
-        From a selection to parameters that only it tells.
-    stand_in : Words or None
-        The machine that is tuned in place of this one where nobody names a criterion.
+        The default, which ``"auto"`` stands for.
+    surrogate : EquivalentModel or None
+        The model that is tuned in place of this one if no criterion is named.
+    is_surrogate : bool
+        Whether this is one.
     """
 
     kernel: Kernel
-    machine: Any
-    Y: np.ndarray
-    params: Callable[[np.ndarray], dict]
+    machine: Machine
+    Y: Matrix
     axes: tuple[Axis, ...] = ()
     regularisation: tuple[float, float] | None = None
     tune_machine: bool = True
-    criterion: Any = "loo"
-    last: Callable[[Any], dict] = lambda selection: {}
-    stand_in: Any = None
+    criterion: str | Criterion = "loo"
+    surrogate: Self | None = None
+    is_surrogate: bool = False
+
+    def params(self, theta: Vector) -> dict[str, Any]:
+        """Return the estimator's parameters at ``theta``, which holds the kernel's and then the machine's."""
+        return {axis.name: float(axis.natural(t)) for axis, t in zip(self.axes, theta)}
+
+    def extra_params(self, selection: Selection) -> dict[str, Any]:
+        """Return parameters that follow from the solution at the chosen point."""
+        return {}
+
+
+class NuModel(EquivalentModel):
+    """The support vector machine of ``NuSVC``: C is tuned, and nu follows from the solution."""
+
+    def extra_params(self, selection: Selection) -> dict[str, Any]:
+        """Return nu, the mean of alpha / C over rows and columns."""
+        solution = selection.solution
+        if self.is_surrogate:
+            C = SVC_C_OVER_LSSVM_C * selection.machine.C
+            machine = HingeSVM(C, bias=True, weights=selection.machine.weights)
+            solution = machine.solve(solution.gram, solution.Y)
+        return {"nu": float(np.mean(np.abs(solution.alpha)) / solution.machine.C)}
+
+
+class GaussianProcessModel(EquivalentModel):
+    """A machine whose one parameter is the kernel."""
+
+    def params(self, theta: Vector) -> dict[str, Any]:
+        """Return the kernel at ``theta``; scikit-learn is not to optimise it again."""
+        n_free = len(self.kernel.theta)
+        kernel = self.kernel.clone_with_theta(theta[:n_free]) if n_free else self.kernel
+        return {"kernel": kernel, "optimizer": None}
 
 
 @singledispatch
-def translate(estimator, X, y, ranges, weight):
-    """Return the :class:`EquivalentModel` of an estimator, or ``None`` if we have none.
+def to_foldless(
+    estimator: BaseEstimator, X: Any, y: np.ndarray, ranges: Ranges | None, weight: Vector | None
+) -> EquivalentModel:
+    """Return the :class:`EquivalentModel` of an estimator.
 
     Parameters
     ----------
@@ -102,112 +132,115 @@ def translate(estimator, X, y, ranges, weight):
     X, y : arrays
         Training points and targets.
     ranges : dict from names to Range, or None
-        What may move; ``None`` is the default.
+        The parameters to tune; ``None`` is the default.
     weight : array of shape (n,) or None
         Sample weights.
     """
+    raise TypeError(f"foldless has no machine that is equivalent to {type(estimator).__name__}.")
 
 
-@translate.register
-def _(estimator: SVC, X, y, ranges, weight):
-    kernel, axes = of_name(estimator, X, {"C": True, "gamma": True} if ranges is None else ranges)
-    free = ranges is None or "C" in ranges
-    v = _class_weight(estimator, y, weight)
-    words = EquivalentModel(
-        kernel=kernel,
-        machine=HingeSVM(estimator.C, bias=True, weights=v),
-        Y=targets(estimator, y),
-        params=_by_axes(axes),
-        tune_machine=free,
+def has_equivalent(estimator: BaseEstimator) -> bool:
+    """Return True if :func:`to_foldless` knows the type of ``estimator``."""
+    return to_foldless.dispatch(type(estimator)) is not to_foldless.dispatch(object)
+
+
+@to_foldless.register
+def _(estimator: SVC, X: Any, y: np.ndarray, ranges: Ranges | None, weight: Vector | None) -> EquivalentModel:
+    kernel, axes = kernel_of(estimator, X, {"C": None, "gamma": None} if ranges is None else ranges)
+    tunes_C = ranges is None or "C" in ranges
+    machine = HingeSVM(estimator.C, bias=True, weights=_row_weights(estimator, y, weight))
+    model = EquivalentModel(
+        kernel,
+        machine,
+        targets(estimator, y),
+        axes=(*axes, Axis("C")) if tunes_C else axes,
+        regularisation=_bounds(ranges, "C"),
+        tune_machine=tunes_C,
     )
-    return _with_stand_in(words, axes, (Axis("C"),) if free else (), _pair(ranges, "C"), v)
+    return replace(model, surrogate=_least_squares_surrogate(model))
 
 
-@translate.register
-def _(estimator: NuSVC, X, y, ranges, weight):
-    kernel, axes = of_name(estimator, X, {"gamma": True} if ranges is None else ranges)
-    v = _class_weight(estimator, y, weight)
-    machine = HingeSVM(1.0, bias=True, weights=v)
-    words = EquivalentModel(
-        kernel=kernel,
-        machine=machine,
-        Y=targets(estimator, y),
-        params=_by_axes(axes),
-        last=partial(_nu, machine),
-    )
-    return _with_stand_in(words, axes, (), None, v)
+@to_foldless.register
+def _(
+    estimator: NuSVC, X: Any, y: np.ndarray, ranges: Ranges | None, weight: Vector | None
+) -> EquivalentModel:
+    kernel, axes = kernel_of(estimator, X, {"gamma": None} if ranges is None else ranges)
+    machine = HingeSVM(1.0, bias=True, weights=_row_weights(estimator, y, weight))
+    model = NuModel(kernel, machine, targets(estimator, y), axes)
+    return replace(model, surrogate=_least_squares_surrogate(model))
 
 
-def _with_stand_in(words, axes, own, pair, v):
-    """Return the words of a support vector machine, and beside them those of the machine that stands in for it."""
-    half = tuple(
-        replace(axis, theta=lambda C: np.log(C / TWICE), natural=lambda t: TWICE * np.exp(t)) for axis in own
-    )
-    pairs = None if pair is None else (pair[0] / TWICE, pair[1] / TWICE)
-    stand_in = replace(
-        words,
-        machine=LSSVM(words.machine.C / TWICE, weights=v, costs=None if v is None else v / v.mean()),
-        axes=(*axes, *half),
-        params=_by_axes((*axes, *half)),
-        regularisation=pairs,
+def _least_squares_surrogate(model: EquivalentModel) -> EquivalentModel:
+    """Return the least-squares machine that is tuned in place of a support vector machine."""
+    v, bounds = model.machine.weights, model.regularisation
+    C = model.machine.C / SVC_C_OVER_LSSVM_C
+    return replace(
+        model,
+        machine=LSSVM(C, weights=v, costs=None if v is None else v / v.mean()),
+        axes=tuple(SURROGATE_C if axis.name == "C" else axis for axis in model.axes),
+        regularisation=None if bounds is None else tuple(C / SVC_C_OVER_LSSVM_C for C in bounds),
         criterion="calibrated-loo",
+        is_surrogate=True,
     )
-    axes = (*axes, *own)
-    return replace(words, axes=axes, params=_by_axes(axes), regularisation=pair, stand_in=stand_in)
 
 
-@translate.register
-def _(estimator: KernelRidge, X, y, ranges, weight):
-    kernel, axes = of_name(estimator, X, {"alpha": True, "gamma": True} if ranges is None else ranges)
-    free = ranges is None or "alpha" in ranges
-    axes = (*axes, Axis("alpha")) if free else axes
+@to_foldless.register
+def _(
+    estimator: KernelRidge, X: Any, y: np.ndarray, ranges: Ranges | None, weight: Vector | None
+) -> EquivalentModel:
+    kernel, axes = kernel_of(estimator, X, {"alpha": None, "gamma": None} if ranges is None else ranges)
+    tunes_alpha = ranges is None or "alpha" in ranges
     return EquivalentModel(
-        kernel=kernel,
-        machine=Ridge(_number(estimator, "alpha"), weights=weight),
-        Y=targets(estimator, y),
-        params=_by_axes(axes),
-        axes=axes,
-        regularisation=_pair(ranges, "alpha"),
-        tune_machine=free,
+        kernel,
+        Ridge(_number(estimator, "alpha"), weights=weight),
+        targets(estimator, y),
+        axes=(*axes, Axis("alpha")) if tunes_alpha else axes,
+        regularisation=_bounds(ranges, "alpha"),
+        tune_machine=tunes_alpha,
     )
 
 
-@translate.register
-def _(estimator: GaussianProcessRegressor, X, y, ranges, weight):
+@to_foldless.register
+def _(
+    estimator: GaussianProcessRegressor, X: Any, y: np.ndarray, ranges: Ranges | None, weight: Vector | None
+) -> EquivalentModel:
     Y = targets(estimator, y)
     if estimator.normalize_y:
         Y = (Y - Y.mean(axis=0)) / np.maximum(Y.std(axis=0), np.finfo(float).tiny)
-    alpha, kernel = _number(estimator, "alpha"), _gp_kernel(estimator)
-    evidence = ABIC(sigma2=alpha)  # with this variance of the noise: K then has its scale
-    machine = Ridge(alpha, weights=weight)
-    return EquivalentModel(kernel, machine, Y, _by_kernel(kernel), tune_machine=False, criterion=evidence)
+    # The noise variance is known, so that the evidence determines the scale of the kernel.
+    alpha = _number(estimator, "alpha")
+    machine, evidence = Ridge(alpha, weights=weight), ABIC(sigma2=alpha)
+    return GaussianProcessModel(_gp_kernel(estimator), machine, Y, tune_machine=False, criterion=evidence)
 
 
-@translate.register
-def _(estimator: GaussianProcessClassifier, X, y, ranges, weight):
-    kernel = _gp_kernel(estimator)
+@to_foldless.register
+def _(
+    estimator: GaussianProcessClassifier, X: Any, y: np.ndarray, ranges: Ranges | None, weight: Vector | None
+) -> EquivalentModel:
     machine = SmoothMachine(Logistic(), 1.0, bias=False, weights=weight)
-    return EquivalentModel(kernel, machine, targets(estimator, y), _by_kernel(kernel), tune_machine=False)
+    return GaussianProcessModel(_gp_kernel(estimator), machine, targets(estimator, y), tune_machine=False)
 
 
-def targets(estimator, y):
+def targets(estimator: BaseEstimator, y: ArrayLike) -> Matrix:
     """Return columns of -1 and 1 for a classifier, the numbers themselves for a regressor."""
+    y = np.asarray(y)
     if not is_classifier(estimator):
-        return np.asarray(y, dtype=float).reshape(len(y), -1)
+        return y.astype(float).reshape(len(y), -1)
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(f"y must hold at least two classes, got one class: {classes[0]}.")
     return one_versus_rest(codes, len(classes))
 
 
-def _class_weight(estimator, y, weight):
+def _row_weights(estimator: BaseEstimator, y: np.ndarray, weight: Vector | None) -> Vector | None:
+    """Return the product of class and sample weights; None if all are 1."""
     v = compute_sample_weight(estimator.class_weight, y)
     v = v if weight is None else v * weight
     return None if np.all(v == 1) else v
 
 
-def _number(estimator, name):
-    value = getattr(estimator, name)
+def _number(estimator: BaseEstimator, name: str) -> float:
+    value = estimator.get_params()[name]
     if np.ndim(value):
         raise ValueError(
             f"{name} must be one number to be judged without folds, got an array; use criterion='cv'."
@@ -215,142 +248,14 @@ def _number(estimator, name):
     return float(value)
 
 
-def _pair(ranges, name):
-    part = None if ranges is None else ranges.get(name)
-    return None if part is None else (part.low, part.high)
+def _bounds(ranges: Ranges | None, name: str) -> tuple[float, float] | None:
+    if ranges is None or name not in ranges:
+        return None
+    return ranges[name].low, ranges[name].high
 
 
-def _by_axes(axes):
-    return lambda theta: {a.name: float(a.natural(t)) for a, t in zip(axes, theta)}
-
-
-def _by_kernel(kernel):
-    def params(theta):
-        chosen = kernel.clone_with_theta(theta[: len(kernel.theta)]) if len(kernel.theta) else kernel
-        return {"kernel": chosen, "optimizer": None}
-
-    return params
-
-
-def _gp_kernel(estimator):
+def _gp_kernel(estimator: BaseEstimator) -> Kernel:
+    """Return the kernel of a Gaussian process; scikit-learn's default has fixed parameters."""
     if estimator.kernel is not None:
         return estimator.kernel
     return ConstantKernel(1.0, "fixed") * RBF(1.0, "fixed")
-
-
-def _nu(machine, selection):
-    """The nu whose machine is this one: the mean of alpha over C, over all columns."""
-    solution = selection.solution
-    if not hasattr(solution, "columns"):  # it was another machine that was tuned
-        machine = replace(machine, C=TWICE * selection.machine.C)
-        solution = machine.solve(solution.gram, solution.Y)
-    columns = solution.columns
-    return {"nu": float(np.mean([np.mean(np.abs(c.alpha)) for c in columns]) / solution.machine.C)}
-
-
-# Kernels by scikit-learn's names. `free` maps names to a Range, or to True for the default one.
-
-GAMMA = Axis(
-    "gamma", lambda g: -0.5 * np.log(2 * g), lambda t: 0.5 * np.exp(-2 * t)
-)  # of an RBF length scale
-INVERSE = Axis("gamma", lambda g: -np.log(g), lambda t: np.exp(-t))  # of a Laplacian length scale
-
-
-def of_name(estimator, X, free):
-    """Return the kernel an estimator names, and the axes of its theta."""
-    name = estimator.kernel
-    if not isinstance(name, str) or name not in KERNELS:
-        raise ValueError(
-            f"kernel={name!r} has no criterion without folds; use one of {', '.join(sorted(KERNELS))}, "
-            "or criterion='cv'."
-        )
-    return KERNELS[name](estimator, X, free)
-
-
-def _length(gamma):
-    """The length scale of an RBF kernel with this gamma."""
-    return float(1 / np.sqrt(2 * gamma))
-
-
-def _rbf(estimator, X, free):
-    if "gamma" not in free:
-        return RBF(_length(_gamma(estimator, X)), "fixed"), ()
-    if not isinstance(free["gamma"], Range):
-        return named_kernel("rbf", X), (GAMMA,)
-    part = free["gamma"]
-    return RBF(_length(part.centre), (_length(part.high), _length(part.low))), (GAMMA,)
-
-
-def _laplacian(estimator, X, free):
-    if "gamma" not in free:
-        return Laplacian(1 / _gamma(estimator, X), "fixed", norm=1), ()
-    part = _moving(estimator, X, free, "gamma")
-    return Laplacian(1 / part.centre, (1 / part.high, 1 / part.low), norm=1), (INVERSE,)
-
-
-def _linear(estimator, X, free):
-    return DotProduct(0.0, "fixed"), ()
-
-
-def _poly(estimator, X, free):
-    homogeneous = estimator.coef0 == 0 and "coef0" not in free
-    if homogeneous and free.get("gamma") is True:  # it is a factor of the kernel, as C is
-        free = {name: part for name, part in free.items() if name != "gamma"}
-    gamma = _constant(estimator, X, free, "gamma") * DotProduct(0.0, "fixed")
-    inside = gamma if homogeneous else gamma + _constant(estimator, X, free, "coef0")
-    return Exponentiation(inside, estimator.degree), tuple(Axis(n) for n in ("gamma", "coef0") if n in free)
-
-
-def _sigmoid(estimator, X, free):
-    values = {n: _value(estimator, X, free, n) for n in ("gamma", "coef0")}
-    bounds = {f"{n}_bounds": _bounds(estimator, X, free, n) for n in ("gamma", "coef0")}
-    return Sigmoid(**values, **bounds), tuple(Axis(n) for n in ("coef0", "gamma") if n in free)
-
-
-def _precomputed(estimator, X, free):
-    return Precomputed(), ()
-
-
-KERNELS = {
-    "rbf": _rbf,
-    "laplacian": _laplacian,
-    "linear": _linear,
-    "poly": _poly,
-    "polynomial": _poly,
-    "sigmoid": _sigmoid,
-    "precomputed": _precomputed,
-}
-
-
-def _gamma(estimator, X):
-    """The number behind gamma, as scikit-learn has it."""
-    gamma = estimator.gamma
-    if gamma == "scale":
-        squares = X.multiply(X).mean() if hasattr(X, "multiply") else np.mean(np.square(X))
-        variance = float(squares - X.mean() ** 2)
-        return 1 / (X.shape[1] * variance) if variance > 0 else 1.0
-    return 1 / X.shape[1] if gamma in ("auto", None) else float(gamma)
-
-
-def _moving(estimator, X, free, name):
-    if isinstance(free[name], Range):
-        return free[name]
-    start = _gamma(estimator, X) if name == "gamma" else max(float(estimator.coef0), 1.0)
-    return Range(start / EITHER_WAY, start * EITHER_WAY)
-
-
-def _value(estimator, X, free, name):
-    if name in free:
-        return _moving(estimator, X, free, name).centre
-    return _gamma(estimator, X) if name == "gamma" else float(estimator.coef0)
-
-
-def _bounds(estimator, X, free, name):
-    if name not in free:
-        return "fixed"
-    part = _moving(estimator, X, free, name)
-    return part.low, part.high
-
-
-def _constant(estimator, X, free, name):
-    return ConstantKernel(_value(estimator, X, free, name), _bounds(estimator, X, free, name))

@@ -1,0 +1,75 @@
+"""A pipeline cut before its last step, and joined again."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_array, get_tags
+
+
+@dataclass(frozen=True, eq=False)
+class PipelineParts:
+    """What comes before the machine, and the machine.
+
+    Attributes
+    ----------
+    transformers : Pipeline or None
+        The steps before the machine.
+    machine : estimator
+        The last step, or the estimator itself if it is not a pipeline.
+    prefix : str
+        In front of the machine's parameters, such as ``svc__``.
+    """
+
+    transformers: Pipeline | None
+    machine: BaseEstimator
+    prefix: str
+
+    @property
+    def pairwise(self) -> bool:
+        """Whether the machine takes a Gram matrix instead of points."""
+        return bool(get_tags(self.machine).input_tags.pairwise)
+
+    def points(self, X: ArrayLike, y: ArrayLike) -> Any:
+        """Return the transformed points, an array or a CSR matrix of numbers."""
+        X = X if self.transformers is None else clone(self.transformers).fit_transform(X, y)
+        X = check_array(X, accept_sparse="csr", dtype=np.float64, input_name="X", estimator=self.machine)
+        if self.pairwise and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                f"kernel='precomputed' needs a square Gram matrix of the training points, got shape {X.shape}."
+            )
+        return X
+
+    def without_prefix(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return parameters under the machine's own names."""
+        return {name.removeprefix(self.prefix): value for name, value in params.items()}
+
+    def with_prefix(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return parameters of the machine under the pipeline's names."""
+        return {self.prefix + name: value for name, value in params.items()}
+
+
+def split_pipeline(estimator: BaseEstimator) -> PipelineParts:
+    """Cut an estimator before the machine; the last step of a pipeline may be a pipeline itself."""
+    if not isinstance(estimator, Pipeline):
+        return PipelineParts(None, estimator, "")
+    name, last = estimator.steps[-1]
+    inner = split_pipeline(last)
+    steps = [*estimator.steps[:-1], *([] if inner.transformers is None else [(name, inner.transformers)])]
+    return PipelineParts(Pipeline(steps) if steps else None, inner.machine, f"{name}__{inner.prefix}")
+
+
+def join_pipeline(
+    estimator: BaseEstimator, transformers: Pipeline | None, machine: BaseEstimator
+) -> BaseEstimator:
+    """Return a copy of ``estimator`` with fitted parts of :func:`split_pipeline` in place of its own."""
+    if not isinstance(estimator, Pipeline):
+        return machine
+    name, last = estimator.steps[-1]
+    fitted = [] if transformers is None else transformers.steps
+    own, rest = fitted[: len(estimator.steps) - 1], fitted[len(estimator.steps) - 1 :]
+    tail = join_pipeline(last, rest[0][1] if rest else None, machine)
+    return clone(estimator).set_params(steps=[*own, (name, tail)])
