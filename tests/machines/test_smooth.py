@@ -176,7 +176,7 @@ def test_a_warm_start_changes_the_way_and_not_the_end(form, bias):
     near = SmoothMachine(Logistic(), C=15.0, bias=bias).solve(form(K), y[:, None])
     warm = machine.solve(form(K), y[:, None], near.start).columns[0]
     np.testing.assert_allclose(warm.z, cold.z, atol=1e-11)
-    assert warm.rounds < cold.rounds
+    assert warm.n_iterations < cold.n_iterations
     wild = solve(form(K), y, 20.0, bias, start=[1e3 * np.sin(np.arange(30.0))])
     np.testing.assert_allclose(wild.z, cold.z, atol=1e-11)
 
@@ -213,7 +213,7 @@ def test_several_columns_are_solved_side_by_side():
 
 @pytest.mark.parametrize("C", [0.0, -1.0, np.nan, np.inf])
 def test_C_must_be_positive(C):
-    with pytest.raises(ValueError, match="C must be a positive number"):
+    with pytest.raises(ValueError, match="C must be positive"):
         SmoothMachine(Logistic(), C=C)
 
 

@@ -162,7 +162,7 @@ def test_a_warm_start_changes_the_way_and_not_the_end(form):
     cold, near = solve(form(K), Y, 20.0), solve(form(K), Y, 15.0)
     warm = SoftmaxMachine(20.0).solve(form(K), Y, near.start)
     np.testing.assert_allclose(warm.z, cold.z, atol=1e-10)
-    assert warm.rounds < cold.rounds
+    assert warm.n_iterations < cold.n_iterations
     wild = SoftmaxMachine(20.0).solve(form(K), Y, 100 * np.sin(np.arange(45.0)).reshape(15, 3))
     np.testing.assert_allclose(wild.z, cold.z, atol=1e-10)
 
@@ -181,5 +181,5 @@ def test_targets_must_name_one_class_per_row():
         solve(DenseGram(np.eye(3)), np.array([[1, 1, -1], [-1, 1, -1], [-1, -1, 1.0]]))
     with pytest.raises(Undefined, match="a class has no points"):
         solve(DenseGram(np.eye(2)), np.array([[1, -1, -1], [-1, 1, -1.0]]))
-    with pytest.raises(ValueError, match="C must be a positive number"):
+    with pytest.raises(ValueError, match="C must be positive"):
         SoftmaxMachine(-1.0)

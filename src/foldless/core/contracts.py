@@ -195,20 +195,14 @@ class Machine(ABC):
     default_loo_criterion: ClassVar[str] = "loo"
     """Name of the criterion that chooses the regularisation on one Gram."""
 
-    @property
-    def bias(self) -> bool:
-        """Whether an unpenalised constant is part of the model."""
-        return False
+    bias: bool = False
+    """Whether an unpenalised constant is part of the model."""
 
-    @property
-    def weights(self) -> Vector | str | None:
-        """Weights of the rows (n,); ``None`` stands for ones."""
-        return None
+    weights: Vector | str | None = None
+    """Weights of the rows (n,); ``None`` stands for ones."""
 
-    @property
-    def row_counts(self) -> Vector | None:
-        """Number of equal rows that each row stands for (n,); ``None`` stands for ones."""
-        return None
+    row_counts: Vector | None = None
+    """Number of equal rows that each row stands for (n,); ``None`` stands for ones."""
 
     @property
     def theta(self) -> Vector:

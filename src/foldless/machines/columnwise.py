@@ -1,49 +1,53 @@
 """Several problems that share Gram and machine and differ in their targets: one solution per column."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from foldless.core.contracts import Gram, Matrix, Vector
+
+ColumnSolution = TypeVar("ColumnSolution", bound=Any)
+
 
 @dataclass(frozen=True, eq=False)
-class ColumnwiseSolutions:
+class ColumnwiseSolutions(Generic[ColumnSolution]):
     """One solution per column of the targets.
 
     Parameters
     ----------
     columns : tuple of solutions
-        Each with ``gram``, ``machine``, targets ``y``, coefficients ``alpha`` and bias ``b``, and a ``start``.
+        Each with ``gram``, ``machine``, targets ``y``, coefficients ``alpha``, a bias ``b`` and a ``start``.
     """
 
-    columns: tuple[Any, ...]
+    columns: tuple[ColumnSolution, ...]
 
     @property
-    def gram(self):
+    def gram(self) -> Gram:
         """The shared Gram."""
         return self.columns[0].gram
 
     @property
-    def machine(self):
+    def machine(self) -> Any:
         """The shared machine."""
         return self.columns[0].machine
 
     @property
-    def Y(self):
-        """Targets, (n, k)."""
+    def Y(self) -> Matrix:
+        """Targets (n, k)."""
         return np.column_stack([s.y for s in self.columns])
 
     @property
-    def start(self):
+    def start(self) -> list[Any]:
         """Warm starts, one per column."""
         return [s.start for s in self.columns]
 
     @property
-    def alpha(self):
-        """Coefficients, (n, k): ``f = K alpha``."""
+    def alpha(self) -> Matrix:
+        """Coefficients (n, k): ``f = K alpha``."""
         return np.column_stack([s.alpha for s in self.columns])
 
     @property
-    def b(self):
-        """Biases, (k,)."""
+    def b(self) -> Vector:
+        """Biases (k,)."""
         return np.array([s.b for s in self.columns])

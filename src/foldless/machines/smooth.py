@@ -4,12 +4,12 @@ r"""Kernel machines with a smooth convex loss: kernel logistic regression and it
 
 with the bias ``b`` unpenalised (or absent) and sample weights ``v``. Write :math:`A = C K`,
 :math:`a = -v \circ \ell'`, :math:`w = v \circ \ell''`. At the solution :math:`z = A a + b 1` and, with a
-bias, :math:`1'a = 0`. One Newton step is
+bias, :math:`1'a = 0`. One Newton step, in :mod:`foldless.machines.newton`, is
 
 .. math:: z^{+} = V (W z + a), \qquad \beta^{+} = W (z - z^{+}) + a, \qquad V = (A^{-1} + W)^{-1},  \tag{2}
 
-(V the bias-included limit where there is one), so that :math:`z^+ = A \beta^+ + b^+ 1`. Steps are halved
-until :math:`\tfrac12 \beta' A \beta + \sum_i v_i \ell` decreases.
+(V the bias-included limit where there is one), so that :math:`z^+ = A \beta^+ + b^+ 1`. The objective is
+:math:`\tfrac12 \beta' A \beta + \sum_i v_i \ell`.
 
 References
 ----------
@@ -19,70 +19,51 @@ References
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Self
 
 import numpy as np
 
-from foldless.core.contracts import Gram, Machine, Vector
-from foldless.core.errors import Undefined
+from foldless.core.contracts import Factor, Gram, Matrix, Vector
+from foldless.machines.base import MachineWithC, fraction_of_one_row, row_weights
 from foldless.machines.columnwise import ColumnwiseSolutions
-
-DECREMENT = 1e-20  # the Newton decrement at which a fit is final, per unit of weight
-ROUGH = 1e-10  # the same while searching: outputs to about five digits
-NEAR = (
-    1e-9  # below this decrement, relative to the objective, rounding hides any decrease: full steps are safe
-)
-ROUNDING = 1e-6  # a decrement that may be rounding, where C times K is so large that no step helps
-ROUNDS = 200
+from foldless.machines.losses.base import SmoothLoss
+from foldless.machines.newton import FINAL_DECREMENT, SEARCH_DECREMENT, minimise
 
 
 @dataclass(frozen=True, eq=False)
-class SmoothMachine(Machine):
+class SmoothMachine(MachineWithC):
     """Kernel machine with a smooth loss.
 
     Parameters
     ----------
-    loss : object
-        See ``foldless.machines.losses``.
+    loss : SmoothLoss
+        One of ``foldless.machines.losses``, or your own.
     C : float, default=1.0
-        Weight of the loss against the squared norm.
+        Weight of the loss against half the squared norm.
     bias : bool, default=True
         Whether an unpenalised constant is part of the model.
     weights : array of shape (n,), optional
-        What the loss of each point counts; by default 1.
+        Weights of the losses of the rows; by default 1.
     row_counts : array of shape (n,), optional
-        How many equal rows each point stands for; by default 1. Part of ``weights`` already, it tells a leave-one-out
-        criterion to leave out one copy, not all.
+        Number of equal rows that each row stands for; by default 1. They are part of ``weights`` already. A
+        leave-one-out criterion leaves out one of the equal rows, not all.
     decrement : float, default=1e-20
-        Stop when the Newton decrement falls below this, per point.
+        Stop when the Newton decrement falls below this, per row.
     """
 
-    loss: Any
+    loss: SmoothLoss
     C: float = 1.0
     bias: bool = True
     weights: Vector | None = None
     row_counts: Vector | None = None
-    decrement: float = DECREMENT
-
-    def __post_init__(self):
-        if not 0 < self.C < np.inf:
-            raise ValueError(f"C must be a positive number, got {self.C!r}.")
+    decrement: float = FINAL_DECREMENT
 
     @property
-    def with_search_accuracy(self):
-        """The same machine at the accuracy a search needs."""
-        return replace(self, decrement=max(self.decrement, ROUGH))
+    def with_search_accuracy(self) -> Self:
+        """The machine at the lower accuracy that suffices while searching."""
+        return replace(self, decrement=max(self.decrement, SEARCH_DECREMENT))
 
-    @property
-    def theta(self):
-        """``[log C]``."""
-        return np.array([np.log(self.C)])
-
-    def with_theta(self, theta):
-        """Return the machine with another C."""
-        return replace(self, C=float(np.exp(theta[0])))
-
-    def solve(self, gram, Y, start=None):
+    def solve(self, gram: Gram, Y: Matrix, start: list[Vector] | None = None) -> "SmoothSolutions":
         """Fit one problem per column of ``Y``.
 
         Parameters
@@ -90,78 +71,93 @@ class SmoothMachine(Machine):
         gram : Gram
         Y : array of shape (n, k)
         start : list of k arrays, optional
-            Earlier outputs ``z``, for instance ``solution.start`` of a neighbouring problem.
+            Earlier outputs ``z``, for instance ``solution.start`` of a similar problem.
         """
         self.loss.check(Y)
-        starts = start if start is not None else [None] * Y.shape[1]
-        return SmoothSolutions(tuple(self._column(gram, y, s) for y, s in zip(Y.T, starts, strict=True)))
+        starts = [None] * Y.shape[1] if start is None else start
+        return SmoothSolutions(tuple(self._column(gram, y, z) for y, z in zip(Y.T, starts, strict=True)))
 
-    def _column(self, gram, y, start):
-        v = np.ones(gram.n) if self.weights is None else self.weights
-        state = self._warm(gram, y, v, start)
-        if state is None:
-            state = self._look(y, v, np.zeros(gram.n), np.full(gram.n, self._cold(y, v)))
-        last = np.inf
-        for rounds in range(1, ROUNDS + 1):
-            beta, z = self._newton(gram, state)
-            decrement = (state.a - state.beta) @ (z - state.z)
-            if not np.isfinite(decrement):
-                raise Undefined(f"the Newton step is not finite (C = {self.C:.3g}).")
-            near = decrement <= NEAR * max(1.0, state.value)
-            if decrement <= self.decrement * gram.n or (near and decrement >= last):
-                return SmoothSolution(gram, self, y, v, z, rounds)
-            full = self._look(y, v, beta, z, beta @ z / 2)
-            before, state = state, full if near else self._damped(y, v, state, full)
-            if state is before:  # no step lowers the objective any further
-                if decrement > ROUNDING * max(1.0, state.value):
-                    raise Undefined(f"no Newton step lowers the objective (C = {self.C:.3g}).")
-                return SmoothSolution(gram, self, y, v, state.z, rounds)
-            last = decrement if near else np.inf
-        raise Undefined(f"the Newton iteration did not converge in {ROUNDS} rounds (C = {self.C:.3g}).")
+    def _column(self, gram: Gram, y: Vector, start: Vector | None) -> "SmoothSolution":
+        v = row_weights(self, gram.n)
+        state = _Problem(gram, self, y, v).initial_state(start)
+        (_, z), n_iterations = minimise(state, self.decrement * gram.n, f"C = {self.C:.3g}")
+        return SmoothSolution(gram, self, y, v, z, n_iterations)
 
-    def _cold(self, y, v):
-        return self.loss.start(y, v) if self.bias else 0.0
 
-    def _look(self, y, v, beta, z, quadratic=0.0):
-        l1, l2, _ = self.loss.derivatives(y, z)
-        value = quadratic + v @ self.loss.value(y, z)
-        return _State(beta, z, -v * l1, v * l2, quadratic, value)
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """One column of targets; a point is the array ``[beta, z]``, with ``z = A beta + b``."""
 
-    def _newton(self, gram, state):
-        """Return the undamped step from ``state`` as (beta, z); eq. (2)."""
-        r = state.w * state.z + state.a
-        z = self.C * gram.factor(self.C * state.w, self.bias).covariance(r)
-        return r - state.w * z, z
+    gram: Gram
+    machine: SmoothMachine
+    y: Vector
+    v: Vector
 
-    def _warm(self, gram, y, v, start):
-        """Start from outputs of another problem: they are no member of this model, one Newton step from them is."""
+    def initial_state(self, start: Vector | None) -> "_State":
+        """Return the state of the best constant, or the one after a Newton step from ``start`` if that is better.
+
+        The outputs of another problem belong to no coefficients of this one; those after one Newton step do.
+        """
+        bias = self.machine.loss.start(self.y, self.v) if self.machine.bias else 0.0
+        constant = self._with_outputs(np.full(self.gram.n, bias))
         if start is None:
-            return None
-        beta, z = self._newton(gram, self._look(y, v, np.zeros(gram.n), start))
-        state = self._look(y, v, beta, z, beta @ z / 2)
-        cold = v @ self.loss.value(y, np.full(gram.n, self._cold(y, v)))
-        return state if state.value < cold else None
+            return constant
+        warm = constant.at(self._with_outputs(start).newton_point())
+        return warm if warm.value < constant.value else constant
 
-    def _damped(self, y, v, old, new):
-        """Halve the step until the objective falls; return ``old`` if it never does."""
-        t, full = 1.0, new
-        while not (new.value < old.value and np.any(new.w)):  # without any curvature there is no next step
-            t /= 2
-            if t < 1e-10:
-                return old
-            beta, z = old.beta + t * (full.beta - old.beta), old.z + t * (full.z - old.z)
-            new = self._look(y, v, beta, z, beta @ z / 2)
-        return new
+    def _with_outputs(self, z: Vector) -> "_State":
+        return _State(self, np.array([np.zeros_like(z), z]))
 
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    beta: Vector  # z = A beta + b
-    z: Vector
-    a: Vector
-    w: Vector
-    quadratic: float  # beta'A beta / 2
-    value: float
+    problem: _Problem
+    point: Matrix
+
+    def at(self, point: Matrix) -> "_State":
+        """Return the state at another point."""
+        return _State(self.problem, point)
+
+    @property
+    def z(self) -> Vector:
+        """Outputs."""
+        return self.point[1]
+
+    @cached_property
+    def _derivatives(self) -> tuple[Vector, Vector, Vector]:
+        return self.problem.machine.loss.derivatives(self.problem.y, self.z)
+
+    @property
+    def a(self) -> Vector:
+        """Minus the first derivatives of the weighted losses."""
+        return -self.problem.v * self._derivatives[0]
+
+    @property
+    def w(self) -> Vector:
+        """Second derivatives of the weighted losses."""
+        return self.problem.v * self._derivatives[1]
+
+    @property
+    def is_curved(self) -> bool:
+        """Whether any point has curvature."""
+        return bool(np.any(self.w))
+
+    @cached_property
+    def value(self) -> float:
+        """The objective."""
+        p, (beta, z) = self.problem, self.point
+        return float(beta @ z / 2 + p.v @ p.machine.loss.value(p.y, z))
+
+    def newton_point(self) -> Matrix:
+        """Return ``[beta, z]`` after the undamped step; eq. (2)."""
+        machine, r = self.problem.machine, self.w * self.z + self.a
+        factor = self.problem.gram.factor(machine.C * self.w, machine.bias)
+        z = machine.C * factor.covariance(r)
+        return np.array([r - self.w * z, z])
+
+    def decrement(self, target: Matrix) -> float:
+        """Return minus the gradient times the step to ``target``."""
+        return float((self.a - self.point[0]) @ (target[1] - self.z))
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,10 +166,14 @@ class SmoothSolution:
 
     Attributes
     ----------
+    v : array of shape (n,)
+        Weights of the rows.
     z : array of shape (n,)
         Outputs, bias included.
     a, w, dw : arrays of shape (n,)
         Minus the first, the second and the third derivative of the weighted loss at ``z``.
+    n_iterations : int
+        Newton steps that were needed.
     """
 
     gram: Gram
@@ -181,114 +181,110 @@ class SmoothSolution:
     y: Vector
     v: Vector
     z: Vector
-    rounds: int
+    n_iterations: int
 
     @property
-    def Y(self):
+    def Y(self) -> Matrix:
         """Targets as a column (n, 1)."""
         return self.y[:, None]
 
     @property
-    def C(self):
+    def C(self) -> float:
         """Weight of the loss."""
         return self.machine.C
 
     @property
-    def start(self):
+    def start(self) -> Vector:
         """Outputs, for a warm start."""
         return self.z
 
     @cached_property
-    def _derivatives(self):
+    def _derivatives(self) -> tuple[Vector, Vector, Vector]:
         return self.machine.loss.derivatives(self.y, self.z)
 
     @cached_property
-    def a(self):
-        """Residuals: minus the derivative of the loss."""
+    def a(self) -> Vector:
+        """Minus the first derivatives of the weighted losses."""
         return -self.v * self._derivatives[0]
 
     @cached_property
-    def w(self):
-        """Curvatures of the loss."""
+    def w(self) -> Vector:
+        """Second derivatives of the weighted losses."""
         return self.v * self._derivatives[1]
 
     @cached_property
-    def dw(self):
-        """Derivatives of the curvatures."""
+    def dw(self) -> Vector:
+        """Third derivatives of the weighted losses."""
         return self.v * self._derivatives[2]
 
     @cached_property
-    def factor(self):
+    def factor(self) -> Factor:
         """Factor of ``I + S A S``; its covariance is ``V / C``."""
-        return self.gram.factor(self.C * self.w, self.machine.bias)
+        return self.gram.factor(self.precision, self.machine.bias)
 
     @property
-    def precision(self):
-        """Weights of the points: ``C w``."""
+    def precision(self) -> Vector:
+        """Weights of the rows against the prior: ``C w``."""
         return self.C * self.w
 
     @property
-    def alpha(self):
+    def alpha(self) -> Vector:
         """Coefficients ``C a``: ``f = K alpha``."""
         return self.C * self.a
 
     @cached_property
-    def b(self):
+    def b(self) -> float:
         """The bias."""
         return float(np.mean(self.z - self.gram.matmul(self.alpha))) if self.machine.bias else 0.0
 
     @cached_property
-    def loss(self):
+    def loss(self) -> float:
         """Sum of the weighted losses."""
         return float(self.v @ self.machine.loss.value(self.y, self.z))
 
-    def wrong(self, name, u):
-        """Return ``{name: fraction of points (by weight) on the wrong side}``; empty for losses on numbers."""
+    def wrong(self, name: str, u: Vector) -> dict[str, float]:
+        """Return ``{name: fraction of rows (by weight) whose output in u has the wrong sign}``; empty for numbers."""
         return {name: float(self.v @ (self.y * u <= 0) / self.v.sum())} if self.machine.loss.labels else {}
 
     @cached_property
-    def V(self):
+    def V(self) -> Vector:
         """Diagonal of the Laplace covariance of ``z``."""
         return self.C * self.factor.covariance_diag()
 
-    def covariance(self, M):
+    def covariance(self, M: Matrix) -> Matrix:
         """Return ``V M``."""
         return self.C * self.factor.covariance(M)
 
-    def with_bias_prior(self, scale):
-        """Return the fit with a bias drawn from N(0, scale^2) in the units of z; itself if it has no bias."""
+    def with_bias_prior(self, scale: float) -> "SmoothSolution":
+        """Return the fit whose bias has the prior N(0, scale^2), in units of z; itself if it has no bias."""
         if not self.machine.bias:
             return self
-        if scale not in self._under_prior:
+        if scale not in self._with_prior:
             gram = self.gram.shifted(scale**2 / self.C)
             machine = replace(self.machine, bias=False)
-            self._under_prior[scale] = machine.solve(gram, self.y[:, None], [self.z]).columns[0]
-        return self._under_prior[scale]
+            self._with_prior[scale] = machine.solve(gram, self.Y, [self.z]).columns[0]
+        return self._with_prior[scale]
 
     @cached_property
-    def _under_prior(self):
+    def _with_prior(self) -> dict[float, "SmoothSolution"]:
         return {}
 
     @cached_property
-    def fraction_of_one_row(self):
-        """The part of a point that is one row: 1, or one over the number of its copies."""
-        return (
-            np.ones(self.gram.n)
-            if self.machine.row_counts is None
-            else 1 / np.maximum(self.machine.row_counts, 1)
-        )
+    def fraction_of_one_row(self) -> Vector:
+        """The part of each point that is a single row: one over the number of equal rows it stands for."""
+        return fraction_of_one_row(self.machine, self.gram.n)
 
     @cached_property
-    def one_minus_leverage(self):
-        """``1 - w V_ii`` for the share of a point that is one row: what it leaves to the others."""
+    def one_minus_leverage(self) -> Vector:
+        """One minus the leverage ``w V_ii`` of a single row."""
         return self.factor.inverse_diag() + (1 - self.fraction_of_one_row) * self.w * self.V
 
 
 @dataclass(frozen=True, eq=False)
-class SmoothSolutions(ColumnwiseSolutions):
+class SmoothSolutions(ColumnwiseSolutions[SmoothSolution]):
     """One :class:`SmoothSolution` per column of the targets; warm starts are their outputs."""
 
     @property
-    def precision(self):
-        """Weights of the points, averaged over the columns."""
+    def precision(self) -> Vector:
+        """Weights of the rows against the prior, averaged over the columns."""
         return np.mean([s.precision for s in self.columns], axis=0)

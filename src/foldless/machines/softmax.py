@@ -21,69 +21,53 @@ References
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Self
 
 import numpy as np
 from scipy.linalg import helmert, lapack
 from scipy.special import log_softmax, softmax
 
-from foldless.core.contracts import Gram, Machine, Matrix, Vector
+from foldless.core.contracts import Gram, Matrix, Vector
 from foldless.core.errors import Undefined
 from foldless.core.linalg import cholesky, mirror, solve_lower
-
-DECREMENT = 1e-20  # the Newton decrement at which a fit is final, per point
-ROUGH = 1e-10
-NEAR = 1e-9
-ROUNDS = 200
+from foldless.machines.base import MachineWithC, fraction_of_one_row, row_weights
+from foldless.machines.newton import FINAL_DECREMENT, SEARCH_DECREMENT, minimise
 
 
 @dataclass(frozen=True, eq=False)
-class SoftmaxMachine(Machine):
+class SoftmaxMachine(MachineWithC):
     """Multinomial kernel logistic regression.
 
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the loss against the squared norms.
+        Weight of the loss against half the squared norms.
     bias : bool, default=True
         Whether unpenalised constants are part of the model.
     weights : array of shape (n,), optional
-        What the loss of each point counts; by default 1.
+        Weights of the losses of the rows; by default 1.
     row_counts : array of shape (n,), optional
-        How many equal rows each point stands for; see :class:`foldless.machines.SmoothMachine`.
+        Number of equal rows that each row stands for; see :class:`foldless.machines.SmoothMachine`.
     decrement : float, default=1e-20
-        Stop when the Newton decrement falls below this, per point.
+        Stop when the Newton decrement falls below this, per row.
     """
 
     C: float = 1.0
     bias: bool = True
     weights: Vector | None = None
     row_counts: Vector | None = None
-    decrement: float = DECREMENT
-
-    def __post_init__(self):
-        if not 0 < self.C < np.inf:
-            raise ValueError(f"C must be a positive number, got {self.C!r}.")
+    decrement: float = FINAL_DECREMENT
 
     @property
-    def with_search_accuracy(self):
-        """The same machine at the accuracy a search needs."""
-        return replace(self, decrement=max(self.decrement, ROUGH))
+    def with_search_accuracy(self) -> Self:
+        """The machine at the lower accuracy that suffices while searching."""
+        return replace(self, decrement=max(self.decrement, SEARCH_DECREMENT))
 
-    @property
-    def theta(self):
-        """``[log C]``."""
-        return np.array([np.log(self.C)])
-
-    def with_theta(self, theta):
-        """Return the machine with another C."""
-        return replace(self, C=float(np.exp(theta[0])))
-
-    def n_joint_functions(self, columns):
-        """How many functions are fitted together for so many columns of targets."""
+    def n_joint_functions(self, columns: int) -> int:
+        """Return how many functions one linear system holds when ``Y`` has so many columns."""
         return max(1, columns - 1)
 
-    def solve(self, gram, Y, start=None):
+    def solve(self, gram: Gram, Y: Matrix, start: Matrix | None = None) -> "SoftmaxSolution":
         """Fit all classes together.
 
         Parameters
@@ -92,49 +76,17 @@ class SoftmaxMachine(Machine):
         Y : array of shape (n, k)
             Columns of -1 and 1, with one 1 in each row; a single column stands for two classes.
         start : array of shape (n, k), optional
-            Earlier outputs ``z``, for instance ``solution.start`` of a neighbouring problem.
+            Earlier outputs ``z``, for instance ``solution.start`` of a similar problem.
         """
-        T = indicators(Y)
-        v = np.ones(gram.n) if self.weights is None else self.weights
+        T, v = indicators(Y), row_weights(self, gram.n)
         if self.bias and np.any(v @ T == 0):
             raise Undefined("a class has no points: with a free bias the fit has no minimum.")
-        space = _Space.of(gram, self.C, self.bias, T, v)
-        return SoftmaxSolution(gram, self, T, v, space, *self._descend(space, start))
-
-    def _descend(self, space, start):
-        """Return coefficients and rounds of the damped Newton iteration; eq. (2)."""
-        state, last = self._begin(space, start), np.inf
-        for rounds in range(1, ROUNDS + 1):
-            x = state.newton()
-            decrement = state.decrement(x)
-            if not np.isfinite(decrement):
-                raise Undefined(f"the Newton step is not finite (C = {self.C:.3g}).")
-            near = decrement <= NEAR * max(1.0, state.value)
-            if decrement <= self.decrement * len(space.T) or (near and decrement >= last):
-                return x, rounds
-            full = space.look(x)
-            state = full if near else self._damped(space, state, full)
-            last = decrement if near else np.inf
-        raise Undefined(f"the Newton iteration did not converge in {ROUNDS} rounds (C = {self.C:.3g}).")
-
-    def _begin(self, space, start):
-        cold = space.look(space.cold())
-        if start is None:
-            return cold
-        warm = space.look(space.at_outputs(start).newton())
-        return warm if warm.value < cold.value else cold
-
-    def _damped(self, space, old, new):
-        t, full = 1.0, new
-        while not new.value < old.value:
-            t /= 2
-            if t < 1e-10:
-                raise Undefined(f"no Newton step lowers the objective (C = {self.C:.3g}).")
-            new = space.look(old.x + t * (full.x - old.x))
-        return new
+        problem = _Problem.of(gram, self.C, self.bias, T, v)
+        state, tolerance = problem.initial_state(start), self.decrement * gram.n
+        return SoftmaxSolution(gram, self, problem, *minimise(state, tolerance, f"C = {self.C:.3g}"))
 
 
-def indicators(Y):
+def indicators(Y: Matrix) -> Matrix:
     """Return 0 and 1 per class (n, k) for columns of -1 and 1; one column stands for two classes."""
     T = (1 + (np.hstack([-Y, Y]) if Y.shape[1] == 1 else Y)) / 2
     if not np.all((T == 0) | (T == 1)) or np.any(T.sum(axis=1) != 1):
@@ -143,17 +95,31 @@ def indicators(Y):
 
 
 @dataclass(frozen=True, eq=False)
-class _Space:
-    """Features, contrasts and data of one problem: everything but the coefficients ``x`` (features, k - 1)."""
+class _Problem:
+    """Features, contrasts and data: everything but the coefficients ``x`` (features, k - 1).
 
-    F: Matrix  # with a column of ones when there is a bias
+    Attributes
+    ----------
+    F : array of shape (n, r)
+        Features; the last one is constant if there is a bias.
+    D : array of shape (r,)
+        1 for the features that are penalised, 0 for the constant.
+    Q : array of shape (k, k - 1)
+        Contrasts.
+    T : array of shape (n, k)
+        Indicators of the classes.
+    v : array of shape (n,)
+        Weights of the rows.
+    """
+
+    F: Matrix
     D: Vector
     Q: Matrix
     T: Matrix
     v: Vector
 
     @classmethod
-    def of(cls, gram, C, bias, T, v):
+    def of(cls, gram: Gram, C: float, bias: bool, T: Matrix, v: Vector) -> Self:
         U, mu = (gram.centred() if bias else gram).spectrum()
         kept = mu > gram.n * np.finfo(float).eps * np.max(mu, initial=0)
         F = U[:, kept] * np.sqrt(C * mu[kept])
@@ -162,28 +128,36 @@ class _Space:
         D[kept.sum() :] = 0
         return cls(F, D, helmert(T.shape[1]).T, T, v)
 
-    def cold(self):
-        """The coefficients of a machine that knows only the biases."""
+    @property
+    def has_bias(self) -> bool:
+        return len(self.D) > 0 and self.D[-1] == 0
+
+    def initial_state(self, start: Matrix | None) -> "_State":
+        """Return the state of the best constants, or the one after a Newton step from ``start`` if that is better."""
+        constant = self.at(self.constant())
+        if start is None:
+            return constant
+        warm = self.at(_State(self, constant.point, start).newton_point())
+        return warm if warm.value < constant.value else constant
+
+    def constant(self) -> Matrix:
+        """Return the coefficients of the best machine that has only biases."""
         x = np.zeros((self.F.shape[1], self.Q.shape[1]))
-        if len(self.D) and self.D[-1] == 0:
+        if self.has_bias:
             x[-1] = np.log(self.v @ self.T / self.v.sum()) @ self.Q
         return x
 
-    def look(self, x):
+    def at(self, x: Matrix) -> "_State":
         """Return the state at coefficients ``x``."""
         return _State(self, x, self.F @ (x @ self.Q.T))
 
-    def at_outputs(self, z):
-        """Return the state at outputs that belong to no coefficients."""
-        return _State(self, None, z)
-
-    def curvatures(self, p, scale):
-        r"""Return :math:`W_i` in contrasts, (n, k - 1, k - 1)."""
+    def curvatures(self, p: Matrix, scale: Vector) -> Matrix:
+        r"""Return :math:`W_i` in contrasts (n, k - 1, k - 1)."""
         pQ = p @ self.Q
         W = np.einsum("ca,nc,cb->nab", self.Q, p, self.Q, optimize=True) - pQ[:, :, None] * pQ[:, None, :]
         return scale[:, None, None] * W
 
-    def gather(self, E):
+    def gather(self, E: Matrix) -> Matrix:
         r"""Return :math:`\sum_i f_i f_i' \otimes E_i` for symmetric blocks ``E``, class by class."""
         q, k = self.F.shape[1], self.Q.shape[1]
         M = np.empty((k, q, k, q))
@@ -193,8 +167,8 @@ class _Space:
                 M[d, :, c] = M[c, :, d]
         return M.reshape(k * q, k * q)
 
-    def blocks(self, R):
-        r"""Return the blocks :math:`(f_i \otimes I)' R (f_i \otimes I)` of every point, (n, k - 1, k - 1)."""
+    def blocks(self, R: Matrix) -> Matrix:
+        r"""Return the blocks :math:`(f_i \otimes I)' R (f_i \otimes I)` of every point (n, k - 1, k - 1)."""
         q, k = self.F.shape[1], self.Q.shape[1]
         R, V = R.reshape(k, q, k, q), np.empty((len(self.F), k, k))
         for c in range(k):
@@ -202,52 +176,77 @@ class _Space:
                 V[:, c, d] = V[:, d, c] = np.einsum("ij,ij->i", self.F @ R[c, :, d], self.F)
         return V
 
-    def flat(self, B):
+    def flat(self, B: Matrix) -> Vector:
         """Return ``F' B`` (features, k - 1) as a vector, class by class."""
         return (self.F.T @ B).T.ravel()
 
-    def unflat(self, x):
+    def unflat(self, x: Vector) -> Matrix:
         """Return a vector as (features, k - 1)."""
         return x.reshape(self.Q.shape[1], -1).T
 
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    space: _Space
-    x: Any
+    """The objective at coefficients ``point`` with outputs ``z`` (n, k)."""
+
+    problem: _Problem
+    point: Matrix
     z: Matrix
 
-    @cached_property
-    def a(self):
-        """Residuals in contrasts."""
-        s = self.space
-        return (s.v[:, None] * (s.T - softmax(self.z, axis=1))) @ s.Q
+    def at(self, point: Matrix) -> "_State":
+        """Return the state at other coefficients."""
+        return self.problem.at(point)
 
     @cached_property
-    def W(self):
-        return self.space.curvatures(softmax(self.z, axis=1), self.space.v)
+    def p(self) -> Matrix:
+        """Probabilities (n, k)."""
+        return softmax(self.z, axis=1)
 
     @cached_property
-    def value(self):
-        s = self.space
-        return s.D @ np.sum(self.x**2, axis=1) / 2 - s.v @ np.sum(s.T * log_softmax(self.z, axis=1), axis=1)
+    def a(self) -> Matrix:
+        """Residuals in contrasts (n, k - 1)."""
+        problem = self.problem
+        return (problem.v[:, None] * (problem.T - self.p)) @ problem.Q
 
     @cached_property
-    def L(self):
+    def W(self) -> Matrix:
+        """Curvatures in contrasts (n, k - 1, k - 1)."""
+        return self.problem.curvatures(self.p, self.problem.v)
+
+    @property
+    def is_curved(self) -> bool:
+        """Whether any point has curvature."""
+        return bool(np.any(self.W))
+
+    @cached_property
+    def loss(self) -> float:
+        """Sum of the weighted losses."""
+        problem = self.problem
+        return float(-problem.v @ np.sum(problem.T * log_softmax(self.z, axis=1), axis=1))
+
+    @cached_property
+    def value(self) -> float:
+        """The objective."""
+        return float(self.problem.D @ np.sum(self.point**2, axis=1) / 2) + self.loss
+
+    @cached_property
+    def L(self) -> Matrix:
         """Cholesky factor of P; eq. (2)."""
-        P = self.space.gather(self.W)
-        P.flat[:: len(P) + 1] += np.tile(self.space.D, self.space.Q.shape[1])
+        P = self.problem.gather(self.W)
+        P.flat[:: len(P) + 1] += np.tile(self.problem.D, self.problem.Q.shape[1])
         return cholesky(P)
 
-    def newton(self):
-        s = self.space
-        r = np.einsum("nab,nb->na", self.W, self.z @ s.Q) + self.a
-        return s.unflat(solve_lower(self.L, solve_lower(self.L, s.flat(r)), transposed=True))
+    def newton_point(self) -> Matrix:
+        """Return the coefficients after the undamped step; eq. (2)."""
+        problem = self.problem
+        r = np.einsum("nab,nb->na", self.W, self.z @ problem.Q) + self.a
+        return problem.unflat(solve_lower(self.L, solve_lower(self.L, problem.flat(r)), transposed=True))
 
-    def decrement(self, x):
-        s = self.space
-        step, gradient = (x - self.x).T.ravel(), (s.D[:, None] * self.x).T.ravel() - s.flat(self.a)
-        return -gradient @ step
+    def decrement(self, target: Matrix) -> float:
+        """Return minus the gradient times the step to ``target``."""
+        problem, step = self.problem, (target - self.point).T.ravel()
+        gradient = (problem.D[:, None] * self.point).T.ravel() - problem.flat(self.a)
+        return float(-gradient @ step)
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,86 +255,97 @@ class SoftmaxSolution:
 
     Attributes
     ----------
-    T : array of shape (n, k)
-        Indicators of the classes.
-    x : array
-        Coefficients in feature space.
+    space : object
+        Features ``F``, contrasts ``Q``, indicators ``T`` of the classes and weights ``v`` of the rows.
+    x : array of shape (r, k - 1)
+        Coefficients of the features.
+    n_iterations : int
+        Newton steps that were needed.
     """
 
     gram: Gram
     machine: SoftmaxMachine
-    T: Matrix
-    v: Vector
-    space: _Space
+    space: _Problem
     x: Matrix
-    rounds: int
+    n_iterations: int
 
     @property
-    def C(self):
+    def C(self) -> float:
         """Weight of the loss."""
         return self.machine.C
 
-    @cached_property
-    def state(self):
-        """Outputs, residuals and curvatures at the solution."""
-        return self.space.look(self.x)
+    @property
+    def T(self) -> Matrix:
+        """Indicators of the classes (n, k)."""
+        return self.space.T
 
     @property
-    def z(self):
+    def Y(self) -> Matrix:
+        """Targets -1 and 1 (n, k)."""
+        return 2 * self.T - 1
+
+    @property
+    def v(self) -> Vector:
+        """Weights of the rows (n,)."""
+        return self.space.v
+
+    @cached_property
+    def state(self) -> _State:
+        """Outputs, residuals and curvatures at the solution."""
+        return self.space.at(self.x)
+
+    @property
+    def z(self) -> Matrix:
         """Outputs (n, k), biases included; their sum over the classes is zero."""
         return self.state.z
 
     @property
-    def start(self):
+    def start(self) -> Matrix:
         """Outputs, for a warm start."""
         return self.z
 
-    @cached_property
-    def p(self):
+    @property
+    def p(self) -> Matrix:
         """Probabilities (n, k)."""
-        return softmax(self.z, axis=1)
+        return self.state.p
 
     @cached_property
-    def alpha(self):
+    def alpha(self) -> Matrix:
         """Coefficients (n, k): ``f = K alpha``."""
         return self.C * self.v[:, None] * (self.T - self.p)
 
     @cached_property
-    def b(self):
+    def b(self) -> Vector:
         """Biases (k,)."""
         if not self.machine.bias:
             return np.zeros(self.T.shape[1])
         return np.mean(self.z - self.gram.matmul(self.alpha), axis=0)
 
-    @cached_property
-    def loss(self):
+    @property
+    def loss(self) -> float:
         """Sum of the weighted losses."""
-        return float(-self.v @ np.sum(self.T * log_softmax(self.z, axis=1), axis=1))
+        return self.state.loss
 
     @property
-    def precision(self):
-        """Weights of the points: C times the trace of their curvature."""
+    def precision(self) -> Vector:
+        """Weights of the rows against the prior: C times the trace of their curvature."""
         return self.C * np.trace(self.state.W, axis1=1, axis2=2)
 
     @cached_property
-    def fraction_of_one_row(self):
-        """The part of a point that is one row: 1, or one over the number of its copies."""
-        return (
-            np.ones(self.gram.n)
-            if self.machine.row_counts is None
-            else 1 / np.maximum(self.machine.row_counts, 1)
-        )
+    def fraction_of_one_row(self) -> Vector:
+        """The part of each point that is a single row: one over the number of equal rows it stands for."""
+        return fraction_of_one_row(self.machine, self.gram.n)
 
     @cached_property
-    def inverse(self):
+    def inverse(self) -> Matrix:
         """Inverse of P; eq. (2)."""
         return mirror(lapack.dpotri(self.state.L, lower=1)[0])
 
     @cached_property
-    def V(self):
-        """Blocks of the Laplace covariance of the contrasts, (n, k - 1, k - 1)."""
+    def V(self) -> Matrix:
+        """Blocks of the Laplace covariance of the contrasts (n, k - 1, k - 1)."""
         return self.space.blocks(self.inverse)
 
-    def covariance(self, B):
+    def covariance(self, B: Matrix) -> Matrix:
         """Return ``V B`` for one vector of contrasts per point."""
         return self.space.F @ self.space.unflat(self.inverse @ self.space.flat(B))

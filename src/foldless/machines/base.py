@@ -1,0 +1,37 @@
+"""What machines share: a weight C of the loss, and weights and counts of rows."""
+
+from dataclasses import replace
+from typing import Any, Self, cast
+
+import numpy as np
+
+from foldless.core.contracts import Machine, Vector
+
+
+class MachineWithC(Machine):
+    """A machine, as a dataclass with a field ``C``: the weight of the loss against the squared norm."""
+
+    C: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.C < np.inf:
+            raise ValueError(f"C must be positive and finite, got {self.C!r}.")
+
+    @property
+    def theta(self) -> Vector:
+        """``[log C]``."""
+        return np.array([np.log(self.C)])
+
+    def with_theta(self, theta: Vector) -> Self:
+        """Return the machine with another C."""
+        return replace(cast(Any, self), C=float(np.exp(theta[0])))
+
+
+def row_weights(machine: Machine, n: int) -> Vector:
+    """Return the weights of the n rows, ones by default."""
+    return np.ones(n) if machine.weights is None else np.asarray(machine.weights, float)
+
+
+def fraction_of_one_row(machine: Machine, n: int) -> Vector:
+    """Return which part of each point is a single row: one over the number of equal rows it stands for."""
+    return np.ones(n) if machine.row_counts is None else 1 / np.maximum(machine.row_counts, 1)

@@ -1,0 +1,94 @@
+r"""Damped Newton iteration for a smooth convex objective.
+
+From a state at the point x the undamped step leads to :math:`x^+`. Its *decrement*, minus the gradient times
+:math:`x^+ - x`, is twice the decrease of the objective that the quadratic model predicts. Steps are halved until the
+objective falls. Close to the optimum rounding hides any decrease: full steps are then taken until the decrement no
+longer shrinks.
+
+References
+----------
+.. [1] Boyd and Vandenberghe (2004), *Convex Optimization*, section 9.5.
+"""
+
+from typing import Protocol, Self
+
+import numpy as np
+
+from foldless.core.contracts import Matrix
+from foldless.core.errors import Undefined
+
+FINAL_DECREMENT = 1e-20  # per row, of a final fit
+SEARCH_DECREMENT = 1e-10  # per row, while searching: outputs are then right to about five digits
+FULL_STEP_DECREMENT = (
+    1e-9  # relative to the objective; full steps are safe below, and rounding hides their decrease
+)
+STALLED_DECREMENT = 1e-6  # relative to the objective; above, an objective that no step lowers is an error
+MAX_ITERATIONS = 200
+SHORTEST_STEP = 1e-10  # as a fraction of the full step
+
+
+class NewtonState(Protocol):
+    """The objective around one point."""
+
+    @property
+    def point(self) -> Matrix:
+        """Where the state is."""
+
+    @property
+    def value(self) -> float:
+        """The objective."""
+
+    @property
+    def is_curved(self) -> bool:
+        """Whether the loss has any curvature here; without it there is no next step."""
+
+    def at(self, point: Matrix) -> Self:
+        """Return the state at another point."""
+
+    def newton_point(self) -> Matrix:
+        """Return where the undamped step leads."""
+
+    def decrement(self, target: Matrix) -> float:
+        """Return minus the gradient times the step to ``target``."""
+
+
+def minimise(state: NewtonState, tolerance: float, where: str) -> tuple[Matrix, int]:
+    """Return the minimiser and the number of iterations.
+
+    Parameters
+    ----------
+    state : NewtonState
+        Where to start.
+    tolerance : float
+        Largest decrement of a solution.
+    where : str
+        The regularisation, for error messages.
+    """
+    last = np.inf
+    for iteration in range(1, MAX_ITERATIONS + 1):
+        target = state.newton_point()
+        decrement = state.decrement(target)
+        if not np.isfinite(decrement):
+            raise Undefined(f"the Newton step is not finite ({where}).")
+        scale = max(1.0, state.value)
+        near = decrement <= FULL_STEP_DECREMENT * scale
+        if decrement <= tolerance or (near and decrement >= last):
+            return target, iteration
+        following = state.at(target) if near else _damped(state, target)
+        if following is None:
+            if decrement > STALLED_DECREMENT * scale:
+                raise Undefined(f"no Newton step lowers the objective ({where}).")
+            return state.point, iteration
+        state, last = following, decrement if near else np.inf
+    raise Undefined(f"the Newton iteration did not converge in {MAX_ITERATIONS} steps ({where}).")
+
+
+def _damped(state: NewtonState, target: Matrix) -> NewtonState | None:
+    """Return the state after the longest of the halved steps that lowers the objective; None if there is none."""
+    fraction, step = 1.0, target - state.point
+    while fraction >= SHORTEST_STEP:
+        new = state.at(target if fraction == 1.0 else state.point + fraction * step)
+        if new.value < state.value and new.is_curved:
+            return new
+        fraction /= 2
+    return None
