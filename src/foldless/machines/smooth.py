@@ -26,7 +26,7 @@ import numpy as np
 from foldless.core.contracts import Factor, Gram, Matrix, Vector
 from foldless.machines.base import MachineWithC, fraction_of_one_row, row_weights
 from foldless.machines.columnwise import ColumnwiseSolutions
-from foldless.machines.losses.base import SmoothLoss
+from foldless.machines.losses.protocols import SmoothLoss
 from foldless.machines.newton import FINAL_DECREMENT, SEARCH_DECREMENT, minimise
 
 
