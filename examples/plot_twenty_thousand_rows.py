@@ -27,10 +27,10 @@ for n in sizes:
     print(f"n = {n:6d}: {seconds[-1]:5.1f} s, error {errors[-1]:.4f}, expansion of {landmarks[-1]} points")
 
 # %%
-# The time grows with n, not with its cube, and what the approximation hides is on record: ``selection_.gap`` is the
+# The time grows with n, not with its cube, and what the approximation hides is on record: ``selection_.approximation_gap`` is the
 # part of the effective number of parameters, per row, that it may have lost.
 
-print(f"gap at n = {sizes[-1]}: {model.selection_.gap:.1e}")
+print(f"gap at n = {sizes[-1]}: {model.selection_.approximation_gap:.1e}")
 fig, axes = plt.subplots(figsize=(5, 3.4), layout="constrained")
 axes.loglog(sizes, seconds, "o-", label="foldless")
 axes.loglog(sizes, seconds[0] * (np.array(sizes) / sizes[0]) ** 3, "--", color="grey", label="cubic growth")

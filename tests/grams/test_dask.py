@@ -86,7 +86,7 @@ def test_an_estimator_is_told_by_name(client, data):
     here, there = (KernelLogisticRegression(gram=g, **options).fit(X, z > 0) for g in ("lowrank", "dask"))
     np.testing.assert_allclose(there.decision_function(X), here.decision_function(X), rtol=1e-8, atol=1e-9)
     np.testing.assert_allclose(there.loo_decision_, here.loo_decision_, rtol=1e-8, atol=1e-9)
-    assert there.selection_.gap == pytest.approx(here.selection_.gap, rel=1e-8)
+    assert there.selection_.approximation_gap == pytest.approx(here.selection_.approximation_gap, rel=1e-8)
 
 
 def test_the_gradient_is_that_of_all_rows_together(client, data):

@@ -138,7 +138,7 @@ def test_bounds_of_a_kernel_are_respected(ripley):
 
 def test_the_optimum_is_stationary(ripley):
     chosen = tune(ripley, search=searches.LBFGS(tolerance=1e-12))
-    assert np.max(np.abs(chosen.problem(chosen.outcome.best.theta).gradient)) < 1e-2
+    assert np.max(np.abs(chosen.objective(chosen.outcome.best.theta).gradient)) < 1e-2
 
 
 def test_more_starts_than_the_coarse_look_has_are_drawn_in_the_box(ripley):
@@ -150,7 +150,7 @@ def test_more_starts_than_the_coarse_look_has_are_drawn_in_the_box(ripley):
 def test_the_problem_fits_again_at_any_optimum(ripley):
     chosen = tune(ripley, n_starts=5)
     for optimum in chosen.outcome.optima:
-        solution = chosen.problem.solve(optimum.theta)[2]
+        solution = chosen.objective.solve(optimum.theta)[2]
         assert criteria.LOO()(solution).value == pytest.approx(optimum.value, rel=1e-3)
 
 
@@ -212,16 +212,16 @@ def test_landmarks_multiply_while_a_look_stays_affordable():
 def test_more_landmarks_than_rows_is_said(ripley):
     with pytest.warns(LandmarkWarning, match="n_components=100 is more than the 80 rows"):
         chosen = tune(ripley, gram="nystrom", n_components=100)
-    assert chosen.gap == pytest.approx(0, abs=1e-9)
+    assert chosen.approximation_gap == pytest.approx(0, abs=1e-9)
     assert chosen.reading.value == pytest.approx(tune(ripley).reading.value, rel=1e-3)
 
 
 def test_the_gap_is_what_the_landmarks_leave_out(larger):
     chosen = tune(larger, gram="nystrom", n_components=20)
     lost = 1 - chosen.solution.gram.diag()
-    assert chosen.gap == pytest.approx(np.mean(chosen.solution.precision * lost))
-    assert chosen.gap > tune(larger, gram="nystrom", n_components=200).gap
-    assert tune(larger, gram="dense").gap == 0
+    assert chosen.approximation_gap == pytest.approx(np.mean(chosen.solution.precision * lost))
+    assert chosen.approximation_gap > tune(larger, gram="nystrom", n_components=200).approximation_gap
+    assert tune(larger, gram="dense").approximation_gap == 0
 
 
 def test_searching_on_landmarks_ends_where_the_dense_search_does(larger):
@@ -385,7 +385,9 @@ def test_the_whole_matrix_is_searched_only_where_landmarks_hide_too_much(larger,
         s.value for s in short.outcome.trace
     ]
     assert len(long.outcome.trace) > len(short.outcome.trace)
-    assert short.gap == long.gap == 0  # the last fit is on the whole matrix either way
+    assert (
+        short.approximation_gap == long.approximation_gap == 0
+    )  # the last fit is on the whole matrix either way
 
 
 def test_functions_fitted_together_share_what_one_look_can_afford():
@@ -403,8 +405,8 @@ def test_functions_fitted_together_share_what_one_look_can_afford():
 
 
 def test_where_only_the_parameters_are_wanted_the_last_fit_stays_on_the_landmarks(larger):
-    fine, rough = (tune(larger, finer=finer) for finer in (True, False))
+    fine, rough = (tune(larger, refine_last_fit=finer) for finer in (True, False))
     assert isinstance(fine.builder, DenseBuilder)
     assert isinstance(rough.builder, NystromBuilder)
     assert np.array_equal(rough.outcome.best.theta, fine.outcome.best.theta)
-    assert rough.gap > fine.gap == 0
+    assert rough.approximation_gap > fine.approximation_gap == 0

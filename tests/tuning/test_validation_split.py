@@ -33,8 +33,11 @@ def test_the_step_kept_is_the_best_on_the_rows_held_out(noisy):
     chosen = tune(noisy, search)
     train, test = set_aside(Y, 0.3, 4)
     plain = tune((X[train], Y[train]), LBFGS())
-    costs = [held_out_cost(plain.problem, s.theta, X[test], Y[test]) for s in improvements(plain.fine)]
-    kept = improvements(plain.fine)[int(np.argmin(costs))]
+    costs = [
+        held_out_cost(plain.objective, s.theta, X[test], Y[test])
+        for s in improvements(plain.steps_on_last_gram)
+    ]
+    kept = improvements(plain.steps_on_last_gram)[int(np.argmin(costs))]
     assert np.array_equal(chosen.outcome.best.theta, kept.theta)
     assert min(costs) < costs[-1]  # it did stop early here
     assert chosen.solution.gram.n == 60  # and the fit is to all rows
@@ -43,10 +46,10 @@ def test_the_step_kept_is_the_best_on_the_rows_held_out(noisy):
 def test_the_cost_on_other_rows_is_that_of_the_estimator(noisy):
     X, Y = noisy
     plain = tune((X[:40], Y[:40]), LBFGS())
-    model = KernelLogisticRegression(plain.problem.kernel).fit(X[:40], Y[:40, 0])
+    model = KernelLogisticRegression(plain.objective.kernel).fit(X[:40], Y[:40, 0])
     f = model.decision_function(X[40:])
     expected = np.mean(np.logaddexp(0, -Y[40:, 0] * f))
-    assert held_out_cost(plain.problem, plain.outcome.best.theta, X[40:], Y[40:]) == pytest.approx(
+    assert held_out_cost(plain.objective, plain.outcome.best.theta, X[40:], Y[40:]) == pytest.approx(
         expected, rel=1e-9
     )
 

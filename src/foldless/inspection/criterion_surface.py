@@ -51,7 +51,7 @@ class Parameter:
 
 def parameters(selection: Selection) -> list[Parameter]:
     """Return the tuned parameters of a selection in the order of ``theta``."""
-    kernel, problem = selection.kernel, selection.problem
+    kernel, problem = selection.kernel, selection.objective
     free = [h for h in kernel.hyperparameters if not h.fixed]
     names = [name for h in free for name in _names(h)]
     found = [Parameter(n, *np.exp([t, *b])) for n, t, b in zip(names, kernel.theta, kernel.bounds)]
@@ -109,7 +109,7 @@ def evaluate_surface(selection: Selection, seconds: float = GRID_SECONDS) -> Sur
     named = parameters(selection)
     if len(named) != 2:
         return None
-    problem = sketch(selection.problem)
+    problem = sketch(selection.objective)
     landmarks = len(problem.builder.landmarks) if isinstance(problem.builder, NystromBuilder) else None
     # The grid is many small fits, which several BLAS threads only slow down.
     with one_blas_thread():

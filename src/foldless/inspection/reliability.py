@@ -41,4 +41,4 @@ class ReliabilityDisplay(CalibrationDisplay):
                 "a classifier of foldless has, fitted on two classes without a posterior."
             )
         options = {"name": "leave-one-out", "n_bins": n_bins, "strategy": strategy, "ax": ax, **options}
-        return cls.from_predictions(class_index(selection.problem.Y), model.loo_proba_[:, 1], **options)
+        return cls.from_predictions(class_index(selection.objective.Y), model.loo_proba_[:, 1], **options)

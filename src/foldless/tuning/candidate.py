@@ -46,7 +46,7 @@ class CandidateTuner:
     regularisation: tuple[float, float] | None = None
     gram: str = "auto"
     n_components: int | None = None
-    finer: bool = True
+    refine_last_fit: bool = True
     seed: Any = 0
     max_evaluations: int | None = None
     time_budget: float | None = None
@@ -75,13 +75,13 @@ class CandidateTuner:
         part = replace(self, X=self.X[train], Y=self.Y[train], machine=machine, search=self.search.search)
         rehearsal = part.descend(kernel, number)
         best = min(
-            improvements(rehearsal.fine),
-            key=lambda step: held_out_cost(rehearsal.problem, step.theta, self.X[test], self.Y[test]),
+            improvements(rehearsal.steps_on_last_gram),
+            key=lambda step: held_out_cost(rehearsal.objective, step.theta, self.X[test], self.Y[test]),
         )
         outcome = replace(rehearsal.outcome, best=best, optima=(best,))
         *_, whole = self.stages.of(kernel, np.random.default_rng(self.seed))
         problem = Objective(kernel, self.machine, self.criterion, whole, self.Y, self.tune_machine)
-        return replace(self.finish(problem, outcome), fine=rehearsal.fine)
+        return replace(self.finish(problem, outcome), steps_on_last_gram=rehearsal.steps_on_last_gram)
 
     def descend(self, kernel, number):
         """Search on each representation in turn until the approximation no longer matters, then fit."""
@@ -92,7 +92,7 @@ class CandidateTuner:
         if self.ends_finer(gap):
             problem = replace(problem, builder=self.stages.last(rng))
         chosen = self.finish(problem.with_machine(self.machine), outcome, start)
-        return replace(chosen, fine=fine)
+        return replace(chosen, steps_on_last_gram=fine)
 
     def search_stages(self, kernel, number, rng):
         """Return the last problem searched, the outcome, its steps there, and the gap and the warm start at the best."""
@@ -126,7 +126,7 @@ class CandidateTuner:
 
     def ends_finer(self, gap):
         """Whether the last fit is on a finer representation than the search needed."""
-        free = self.finer and self.stages.free
+        free = self.refine_last_fit and self.stages.free
         return free and gap > 0 and (self.X.shape[0] <= FINISH or gap > NEGLIGIBLE)
 
     def finish(self, problem, outcome, start=None):
@@ -140,8 +140,8 @@ class CandidateTuner:
             solution=solution,
             reading=self.criterion(solution),
             outcome=outcome,
-            gap=approximation_gap(kernel, self.X, solution),
-            problem=problem,
+            approximation_gap=approximation_gap(kernel, self.X, solution),
+            objective=problem,
         )
 
     def section(self, kernel, number):

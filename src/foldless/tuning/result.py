@@ -44,11 +44,11 @@ class Selection:
         The final fit, and the criterion there.
     outcome : Outcome
         The whole search.
-    gap : float
+    approximation_gap : float
         e / n of eq. (1) of :mod:`foldless.tuning.refinement` at the final fit: 0 for a whole matrix.
-    problem : Problem
-        What was evaluated last: ``problem.solve(theta)`` fits at any other point, such as ``outcome.optima``.
-    fine : tuple of Step
+    objective : Objective
+        What was evaluated last: ``objective.solve(theta)`` fits at any other point, such as ``outcome.optima``.
+    steps_on_last_gram : tuple of Step
         The steps that were taken on the last representation: their values can be compared.
     trials : tuple of Trial
         Every candidate kernel in the order given, the chosen one among them.
@@ -61,7 +61,7 @@ class Selection:
     solution: Any
     reading: Any
     outcome: Outcome
-    gap: float
-    problem: Objective
-    fine: tuple[Step, ...] = ()
+    approximation_gap: float
+    objective: Objective
+    steps_on_last_gram: tuple[Step, ...] = ()
     trials: tuple[Trial, ...] = ()

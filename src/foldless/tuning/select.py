@@ -39,7 +39,7 @@ def select(
     regularisation=None,
     gram="auto",
     n_components=None,
-    finer=True,
+    refine_last_fit=True,
     n_starts=None,
     max_evaluations=None,
     time_budget=None,
@@ -65,7 +65,7 @@ def select(
     gram : {"auto", "dense", "lowrank", "nystrom", "dask"}
     n_components : int, optional
         Landmarks of a low-rank Gram.
-    finer : bool
+    refine_last_fit : bool
         Whether the last fit may be on a finer Gram than the search needed; not worth it where only the parameters
         are wanted.
     n_starts : int, optional
@@ -109,7 +109,7 @@ def select(
         regularisation=regularisation,
         gram=gram,
         n_components=n_components,
-        finer=finer,
+        refine_last_fit=refine_last_fit,
         seed=seed,
         max_evaluations=_share(max_evaluations, len(kernels)),
         time_budget=time_budget,

@@ -97,7 +97,7 @@ def _search(study):
             search_figures.surface(landscape, outcome),
             wide=True,
         )
-    last = len(selection.fine) or len(outcome.trace)
+    last = len(selection.steps_on_last_gram) or len(outcome.trace)
     finer = last < len(outcome.trace)
     yield Panel(
         "trace",

@@ -132,7 +132,7 @@ class TuneByCriterion:
             search=_grid(model, lists) if lists else self._search(model),
             tune_machine=model.tune_machine,
             regularisation=model.regularisation,
-            finer=not model.is_surrogate,
+            refine_last_fit=not model.is_surrogate,
             **self.task.options,
         )
 
