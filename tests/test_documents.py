@@ -72,7 +72,12 @@ def test_documented_parameters_are_those_of_the_signature(name):
     assert set(said) <= set(signature(PUBLIC[name]))
 
 
-RECORDS = ("Solution", "Solutions", "Forward", "Surface")  # what a function returned: the attributes are told, not made
+RECORDS = (
+    "Solution",
+    "Solutions",
+    "Forward",
+    "Surface",
+)  # what a function returned: the attributes are told, not made
 FUNCTIONS_OF_FORMULAS = ("criteria.ep_", "criteria.kric_", "criteria.loo_", "criteria.sollich")
 CONFIGURED = [
     name

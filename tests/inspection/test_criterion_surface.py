@@ -39,7 +39,9 @@ def test_the_window_holds_the_choice(fitted):
 def test_landmarks_give_nearly_the_same_value():
     fitted = KernelLogisticRegression().fit(*make_ripley(400, random_state=0))
     theta = fitted.selection_.outcome.best.theta
-    assert sketch(fitted.selection_.objective)(theta).value == pytest.approx(fitted.criterion_value_, rel=0.01)
+    assert sketch(fitted.selection_.objective)(theta).value == pytest.approx(
+        fitted.criterion_value_, rel=0.01
+    )
 
 
 def test_parameters_are_the_fitted_ones(fitted):

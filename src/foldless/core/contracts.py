@@ -18,18 +18,21 @@ exponentiate.
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from functools import cached_property
+from functools import cache, cached_property, reduce
 from typing import Any, ClassVar, Protocol, Self, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
+Derivative = Matrix | LinearOperator  # dvalue/dK: an array, or on a low-rank Gram an operator
 
 
 @runtime_checkable
@@ -248,85 +251,105 @@ class Machine(ABC):
         return replace(cast(Any, self), **kept) if kept else self
 
 
-@dataclass(frozen=True)
 class Reading:
-    """What a criterion read off a solution.
-
-    ``adjoint`` is an array, or for a low-rank Gram a ``scipy.sparse.linalg.LinearOperator``; both understand ``@``,
-    ``+`` and a scalar ``*``. ``None`` says that the criterion has no derivative (a count of errors).
-    """
-
-    value: float  # a cost
-    adjoint: Any = None  # dvalue/dK, symmetric, total: through the solution
-    slope: Vector | None = None  # dvalue/dtheta of the machine
-    parts: Mapping[str, float] = field(default_factory=dict)  # named quantities read on the way
-    batches: tuple[
-        tuple[Any, Vector], ...
-    ] = ()  # (adjoint, slope) of independent batches of a sampled derivative
-
-
-class LazyReading:
-    """A reading whose derivatives cost more than its value, and are computed when they are asked for.
+    """What a criterion read off a solution: a cost, its derivatives, and what else was found on the way.
 
     Parameters
     ----------
     value : float
-    derive : callable
-        Returns ``(adjoint, slope)``.
-    parts : mapping
-    """
-
-    def __init__(
-        self, value: float, derive: Callable[[], tuple[Any, Vector]], parts: Mapping[str, float] | None = None
-    ):
-        self.value, self._derive, self.parts = value, derive, parts or {}
-
-    @cached_property
-    def _derivatives(self) -> tuple[Any, Vector]:
-        return self._derive()
-
-    @property
-    def adjoint(self) -> Any:
-        """Total derivative dvalue/dK."""
-        return self._derivatives[0]
-
-    @property
-    def slope(self) -> Vector:
-        """Derivative in the machine's theta."""
-        return self._derivatives[1]
-
-
-class PathReading:
-    """A reading whose slope is much cheaper than its adjoint: each is computed when it is asked for.
-
-    Parameters
-    ----------
-    value : float
-    derive : callable or None
-        Returns the adjoint; None says that there is none.
-    incline : callable
-        Returns the slope.
-    parts : mapping
+        The cost.
+    adjoint : array, LinearOperator, callable or None
+        Total derivative dvalue/dK, symmetric: an array, or on a low-rank Gram an operator; both understand ``@``, ``+``
+        and a scalar ``*``. A function without arguments is called when the derivative is first needed. ``None`` means
+        that there is no derivative (a count of errors).
+    slope : array, callable or None
+        Derivative dvalue/dtheta of the machine, given in one of the same forms.
+    parts : mapping, optional
+        Named quantities computed along with the value.
+    batches : tuple of (adjoint, slope), optional
+        Independent estimates of a sampled derivative; their spread is its standard error.
     """
 
     def __init__(
         self,
         value: float,
-        derive: Callable[[], Any] | None,
-        incline: Callable[[], Vector],
+        adjoint: Derivative | Callable[[], Derivative | None] | None = None,
+        slope: Vector | Callable[[], Vector | None] | None = None,
         parts: Mapping[str, float] | None = None,
-    ):
-        self.value, self._derive, self._incline, self.parts = value, derive, incline, parts or {}
+        batches: tuple[tuple[Derivative, Vector], ...] = (),
+    ) -> None:
+        self.value = value
+        self.parts = dict(parts or {})
+        self.batches = batches
+        self._adjoint, self._slope = adjoint, slope
+
+    @classmethod
+    def lazy(
+        cls,
+        value: float,
+        derive: Callable[[], tuple[Derivative | None, Vector | None]],
+        parts: Mapping[str, float] | None = None,
+    ) -> Reading:
+        """Return a reading whose adjoint and slope come from one function, called when either is first needed."""
+        both = cache(derive)
+        return cls(value, lambda: both()[0], lambda: both()[1], parts)
 
     @cached_property
-    def slope(self) -> Vector:
-        """Derivative in the machine's theta."""
-        return self._incline()
-
-    @cached_property
-    def adjoint(self) -> Any:
+    def adjoint(self) -> Derivative | None:
         """Total derivative dvalue/dK."""
-        return None if self._derive is None else self._derive()
+        return _known(self._adjoint)
+
+    @cached_property
+    def slope(self) -> Vector | None:
+        """Derivative in the machine's theta."""
+        return _known(self._slope)
+
+    def scaled(self, factor: float) -> Reading:
+        """Return the reading of ``factor`` times the criterion; the parts stay as they are."""
+        batches = tuple((_times(factor, G), _times(factor, slope)) for G, slope in self.batches)
+        return Reading(
+            factor * self.value,
+            lambda: _times(factor, self.adjoint),
+            lambda: _times(factor, self.slope),
+            self.parts,
+            batches,
+        )
+
+    @classmethod
+    def mean(cls, readings: Sequence[Reading]) -> Reading:
+        """Return the mean of several readings: of their values, derivatives and the parts that all of them have."""
+        if len(readings) == 1:
+            return readings[0]
+        names = set.intersection(*(set(r.parts) for r in readings))
+        parts = {name: float(np.mean([r.parts[name] for r in readings])) for name in sorted(names)}
+        batches = tuple(
+            (_mean([G for G, _ in batch]), _mean([slope for _, slope in batch]))
+            for batch in zip(*(r.batches for r in readings), strict=True)
+        )
+        return cls(
+            float(np.mean([r.value for r in readings])),
+            lambda: _mean([r.adjoint for r in readings]),
+            lambda: _mean([r.slope for r in readings]),
+            parts,
+            batches,
+        )
+
+
+def _known(derivative: Any) -> Any:
+    """Return a derivative that is given, or compute one that is given by a function."""
+    given = derivative is None or isinstance(derivative, np.ndarray | LinearOperator)
+    return derivative if given else derivative()
+
+
+def _times(factor: float, derivative: Any) -> Any:
+    return derivative if derivative is None or factor == 1 else derivative * factor
+
+
+def _mean(derivatives: Sequence[Any]) -> Any:
+    """Return the mean of arrays or operators; ``None`` if one of them is."""
+    if any(each is None for each in derivatives):
+        return None
+    return reduce(operator.add, derivatives) * (1 / len(derivatives))
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from foldless.criteria.abic import ABIC
 from foldless.criteria.alignment import Alignment, CenteredAlignment
-from foldless.criteria.base import BY_NAME, Criterion
+from foldless.criteria.base import BY_NAME, Criterion, reads
 from foldless.criteria.calibrated_loo import CalibratedLOO
 from foldless.criteria.cv import CV
 from foldless.criteria.effective_parameters import AICd, EffectiveParameters
@@ -68,5 +68,6 @@ __all__ = [
     "kric_penalty",
     "kric_sollich_at_outputs",
     "loo_outputs",
+    "reads",
     "sollich",
 ]

@@ -1,11 +1,10 @@
 r"""Akaike's Bayesian information criterion: the evidence, paid for by the hyper-parameters tuned."""
 
 from dataclasses import dataclass, replace
-from functools import singledispatchmethod
 from typing import Any, ClassVar
 
-from foldless.core.contracts import LazyReading, PathReading, Reading
-from foldless.criteria.base import BY_NAME, Criterion
+from foldless.core.contracts import Reading
+from foldless.criteria.base import BY_NAME, Criterion, reads
 from foldless.criteria.derivatives.smooth import laplace_evidence
 from foldless.criteria.regression import noise_variance as noise
 from foldless.machines import RidgeSolution, SmoothSolution, SquaredHingeSolution, SVMSolution
@@ -56,13 +55,8 @@ class ABIC(Criterion):
         """Return k / 2: it is twice the cost, the mean over columns."""
         return k / 2
 
-    @singledispatchmethod
-    def read(self, solution) -> Reading:
-        """Read one solution."""
-        raise self.unreadable(solution)
-
-    @read.register
-    def _(self, solution: SmoothSolution) -> Reading:
+    @reads(SmoothSolution)
+    def _read_smooth(self, solution: SmoothSolution) -> Reading:
         evidence = laplace_evidence(solution, self.bias_prior)
 
         def derive():
@@ -70,17 +64,16 @@ class ABIC(Criterion):
             return 2 * adjoint, 2 * slope
 
         parts = {"evidence": evidence.value, "tuned": float(self.tuned)}
-        return LazyReading(2 * evidence.value + 2 * self.tuned, derive, parts)
+        return Reading.lazy(2 * evidence.value + 2 * self.tuned, derive, parts)
 
-    @read.register(SVMSolution)
-    @read.register(SquaredHingeSolution)
-    def _(self, solution) -> Reading:
+    @reads(SVMSolution, SquaredHingeSolution)
+    def _read_svm(self, solution) -> Reading:
         reading, n = BY_NAME["evidence"]()(solution), solution.n
         value = 2 * n * reading.value + 2 * self.tuned
         return Reading(value, reading.adjoint * (2 * n), reading.slope * (2 * n), reading.parts)
 
-    @read.register
-    def _(self, solution: RidgeSolution) -> Reading:
+    @reads(RidgeSolution)
+    def _read_ridge(self, solution: RidgeSolution) -> Reading:
         sigma2 = None if self.sigma2 is None else noise.noise_of(self.sigma2, solution)
         value, slope, M = solution.deviance(sigma2)
         parts = {
@@ -88,7 +81,7 @@ class ABIC(Criterion):
             "df": solution.df,
             "tuned": float(self.tuned),
         }
-        return PathReading(
+        return Reading(
             value + 2 * self.tuned,
             lambda: solution.adjoint(M),
             lambda: solution.slope_along_alpha(slope),

@@ -7,14 +7,13 @@ References
 """
 
 from dataclasses import dataclass
-from functools import singledispatchmethod
 from typing import ClassVar
 
 import numpy as np
 
-from foldless.core.contracts import HasTargets, LazyReading, Reading
+from foldless.core.contracts import HasTargets, Reading
 from foldless.core.errors import Undefined
-from foldless.criteria.base import Criterion
+from foldless.criteria.base import Criterion, reads
 
 
 @dataclass(frozen=True)
@@ -30,13 +29,8 @@ class Alignment(Criterion):
     name: ClassVar[str] = "alignment"
     ignores_machine: ClassVar[bool] = True
 
-    @singledispatchmethod
-    def read(self, solution) -> Reading:
-        """Read one solution."""
-        raise self.unreadable(solution)
-
-    @read.register
-    def _(self, solution: HasTargets) -> Reading:
+    @reads(HasTargets)
+    def _read_targets(self, solution: HasTargets) -> Reading:
         gram, Y = solution.gram, solution.Y
         norm, target = gram.norm(), float(np.linalg.norm(Y.T @ Y))
         if not norm > 0:
@@ -49,7 +43,7 @@ class Alignment(Criterion):
             adjoint = gram.adjoint(-Y / (norm * target), Y, itself=value / norm**2)  # eq. (1)
             return adjoint, np.zeros_like(solution.machine.theta)
 
-        return LazyReading(-value, derive, {"alignment": value})
+        return Reading.lazy(-value, derive, {"alignment": value})
 
 
 @dataclass(frozen=True)
@@ -65,13 +59,8 @@ class CenteredAlignment(Criterion):
     name: ClassVar[str] = "centered-alignment"
     ignores_machine: ClassVar[bool] = True
 
-    @singledispatchmethod
-    def read(self, solution) -> Reading:
-        """Read one solution."""
-        raise self.unreadable(solution)
-
-    @read.register
-    def _(self, solution: HasTargets) -> Reading:
+    @reads(HasTargets)
+    def _read_targets(self, solution: HasTargets) -> Reading:
         gram, Y = solution.gram, solution.Y
         Yc = Y - Y.mean(axis=0)
         norm, target = gram.centred_norm(), float(np.linalg.norm(Yc.T @ Yc))
@@ -92,4 +81,4 @@ class CenteredAlignment(Criterion):
             adjoint = gram.adjoint(P, np.column_stack([Yc, m.mean() / 2 - m]), itself=shrink)  # eq. (1)
             return adjoint, np.zeros_like(solution.machine.theta)
 
-        return LazyReading(-value, derive, {"centered_alignment": value})
+        return Reading.lazy(-value, derive, {"centered_alignment": value})

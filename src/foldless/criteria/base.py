@@ -1,45 +1,87 @@
 """What a criterion is: a frozen record of options that reads a solution."""
 
-import operator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce, singledispatchmethod
-from typing import ClassVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
 
-from foldless.core.contracts import LazyReading, Reading
+from foldless.core.contracts import Gram, Machine, Matrix, Reading, Vector
 from foldless.core.errors import UnreadableSolution
+from foldless.machines.columnwise import ColumnwiseSolutions
 
-BY_NAME: dict[str, type] = {}  # every criterion, filled as the classes are made
+Method = TypeVar("Method", bound=Callable[..., Reading])
+
+BY_NAME: dict[str, type["Criterion"]] = {}  # every criterion with a name, filled as the classes are made
+
+
+def reads(*kinds: type) -> Callable[[Method], Method]:
+    """Mark a method of a criterion as its formula for some types of solution.
+
+    Parameters
+    ----------
+    kinds : types
+        Solutions of these types, and of types derived from them, are read by the method.
+    """
+
+    def mark(method: Method) -> Method:
+        method.reads = kinds  # type: ignore[attr-defined]
+        return method
+
+    return mark
 
 
 @dataclass(frozen=True)
 class Criterion:
     """Base of all criteria.
 
-    A subclass is a frozen dataclass of options with a ``name`` and a ``read`` method that dispatches on the type of
-    the solution: ``@read.register`` lists what it reads.
+    A subclass is a frozen dataclass of options. Its methods marked by ``@reads(SomeSolution)`` are its formulas; one with
+    a ``name`` joins the table ``BY_NAME``, and can then be asked for by that name everywhere.
+
+    Examples
+    --------
+    >>> from foldless.criteria import Criterion, reads
+    >>> from foldless.machines import Ridge, RidgeSolution
+    >>> @dataclass(frozen=True)
+    ... class TrainingError(Criterion):
+    ...     @reads(RidgeSolution)
+    ...     def _read_ridge(self, solution):
+    ...         return Reading(float(solution.rss.mean()) / solution.n)
+    >>> from foldless.grams import DenseGram
+    >>> round(TrainingError()(Ridge(1.0).solve(DenseGram(np.eye(2)), np.array([[2.0], [4.0]]))).value, 9)
+    2.5
     """
 
     name: ClassVar[str] = ""
     tunes_kernel: ClassVar[bool] = True
     reason_against: ClassVar[str] = ""
     may_diverge_in_C: ClassVar[bool] = False  # its minimum over the regularisation may mean nothing
-    ignores_machine: ClassVar[bool] = False  # to the machine: it looks at kernel and targets alone
+    ignores_machine: ClassVar[bool] = False  # it depends on kernel and targets alone
 
-    def __init_subclass__(cls, **kwargs):
+    _readers: ClassVar[dict[type, str]] = {}  # type of solution -> name of the method that reads it
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if cls.name:
+        own = {kind: name for name, method in vars(cls).items() for kind in getattr(method, "reads", ())}
+        cls._readers = {**cls._readers, **own}
+        if isinstance(vars(cls).get("name"), str):
             BY_NAME[cls.name] = cls
 
-    def __call__(self, solution) -> Reading:
+    def __call__(self, solution: Any) -> Reading:
         """Read a solution; one with several columns gives the mean of their readings."""
-        columns = getattr(solution, "columns", None)
-        if columns is not None and not issubclass(type(solution), self.readable()):
-            return mean_reading([self(column) for column in columns])
+        if isinstance(solution, ColumnwiseSolutions) and not self._reader(type(solution)):
+            return Reading.mean([self(column) for column in solution.columns])
         return self.read(solution)
 
-    def with_data_estimates(self, machine, grams, Y):
+    def read(self, solution: Any) -> Reading:
+        """Read a solution by the formula for its type."""
+        method = self._reader(type(solution))
+        if not method:
+            raise self.unreadable(solution)
+        return getattr(self, method)(solution)
+
+    def with_data_estimates(self, machine: Machine, grams: Sequence[Gram], Y: Matrix) -> Self:
         """Return the criterion with whatever it estimates once (a noise variance) fixed; by default itself.
 
         Parameters
@@ -51,21 +93,16 @@ class Criterion:
         """
         return self
 
-    @singledispatchmethod
-    def read(self, solution) -> Reading:
-        """Read one solution."""
-        raise self.unreadable(solution)
-
-    def penalty(self, kernel, machine=None):
+    def penalty(self, kernel: Kernel, machine: Machine | None = None) -> tuple[float, Vector]:
         """Return a cost of the parameters themselves, and its gradient in those of the kernel and of a machine: none here."""
         return 0.0, np.zeros(len(kernel.theta) + (0 if machine is None else len(machine.theta)))
 
-    def prior(self, kernel, machine=None):
+    def prior(self, kernel: Kernel, machine: Machine | None = None) -> tuple[Vector, Vector]:
         """Return centres and deviations of normal densities of the parameters; infinite deviations are no density."""
         size = len(kernel.theta) + (0 if machine is None else len(machine.theta))
         return np.zeros(size), np.full(size, np.inf)
 
-    def nats_per_unit(self, machine, n, k):
+    def nats_per_unit(self, machine: Machine, n: int, k: int) -> float:
         """Return what one unit is worth in nats of the log likelihood of n points and k columns; only evidences are any."""
         likelihoods = [
             name for name, kind in BY_NAME.items() if kind.nats_per_unit is not Criterion.nats_per_unit
@@ -74,7 +111,7 @@ class Criterion:
             f"{self.name} is no likelihood, so that there is no posterior to draw from. Use one of {', '.join(likelihoods)}."
         )
 
-    def check_choice(self, kernels):
+    def check_choice(self, kernels: Sequence[Kernel]) -> None:
         """Raise if this criterion would have to choose among kernels, or their parameters, and must not."""
         if not self.tunes_kernel and (len(kernels) > 1 or any(len(kernel.theta) for kernel in kernels)):
             raise ValueError(
@@ -82,42 +119,26 @@ class Criterion:
                 "instance RBF(2.0, 'fixed'), or choose it by another criterion such as 'loo'."
             )
 
-    def warning_for(self, solution) -> str:
+    def warning_for(self, solution: Any) -> str:
         """Return what to warn about when the kernel behind ``solution`` was chosen by this criterion, or ''."""
         return ""
 
     @classmethod
-    def readable(cls):
-        """Types of solution that ``read`` has a formula for."""
-        dispatcher = next(vars(base)["read"].dispatcher for base in cls.__mro__ if "read" in vars(base))
-        return tuple(kind for kind in dispatcher.registry if kind is not object)
+    def readable(cls) -> tuple[type, ...]:
+        """Return the types of solution that the criterion has a formula for."""
+        return tuple(cls._readers)
 
-    def unreadable(self, solution):
+    @classmethod
+    def _reader(cls, kind: type) -> str:
+        """Return the name of the method for a type: of its nearest base class, or of a type it looks like; else ''."""
+        exact = (cls._readers[base] for base in kind.__mro__ if base in cls._readers)
+        alike = (method for other, method in cls._readers.items() if issubclass(kind, other))
+        return next(exact, None) or next(alike, "")
+
+    def unreadable(self, solution: Any) -> UnreadableSolution:
         """Return the error that lists the alternatives."""
         kind = type(solution)
-        alternatives = [name for name, other in BY_NAME.items() if issubclass(kind, other.readable())]
+        alternatives = [name for name, other in BY_NAME.items() if other._reader(kind)]
         return UnreadableSolution(
             self.name, kind.__name__, [k.__name__ for k in self.readable()], alternatives
         )
-
-
-def mean_reading(readings):
-    """Return the mean of several readings, derivatives included."""
-    k = len(readings)
-    if k == 1:
-        return readings[0]
-
-    def derive():
-        adjoint = _mean([r.adjoint for r in readings])
-        return adjoint, _mean([r.slope for r in readings])
-
-    names = set.intersection(*(set(r.parts) for r in readings))
-    parts = {name: float(np.mean([r.parts[name] for r in readings])) for name in sorted(names)}
-    return LazyReading(float(np.mean([r.value for r in readings])), derive, parts)
-
-
-def _mean(parts):
-    """Mean of arrays or operators; ``None`` if one of them is."""
-    if any(part is None for part in parts):
-        return None
-    return reduce(operator.add, parts) * (1 / len(parts))

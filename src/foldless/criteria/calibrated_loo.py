@@ -7,16 +7,15 @@ References
 """
 
 from dataclasses import dataclass
-from functools import singledispatchmethod
 from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit
 
-from foldless.core.contracts import LazyReading, Reading
+from foldless.core.contracts import Reading
 from foldless.core.errors import Undefined
 from foldless.core.targets import error_fraction, is_pm1
-from foldless.criteria.base import Criterion
+from foldless.criteria.base import Criterion, reads
 from foldless.criteria.derivatives.lssvm import total_derivative_from_left_out
 from foldless.machines import LSSVMSolution
 
@@ -43,13 +42,8 @@ class CalibratedLOO(Criterion):
 
     name: ClassVar[str] = "calibrated-loo"
 
-    @singledispatchmethod
-    def read(self, solution) -> Reading:
-        """Read one solution."""
-        raise self.unreadable(solution)
-
-    @read.register
-    def _(self, solution: LSSVMSolution) -> Reading:
+    @reads(LSSVMSolution)
+    def _read_lssvm(self, solution: LSSVMSolution) -> Reading:
         if not is_pm1(solution.Y):
             raise Undefined(
                 "calibrated-loo needs classes, labelled -1 and 1. Use criterion='loo' for numbers."
@@ -68,7 +62,7 @@ class CalibratedLOO(Criterion):
             )  # eq. (2)
 
         error = error_fraction(solution.Y, solution.loo_outputs, solution.row_counts)
-        return LazyReading(
+        return Reading.lazy(
             value, derive, {"calibrated_loo": value, "loo_error": error, "slope": float(s.mean())}
         )
 

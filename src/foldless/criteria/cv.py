@@ -1,7 +1,6 @@
 r"""Honest cross-validation: the machine is refitted without each fold in turn. The baseline, not the promise."""
 
 from dataclasses import dataclass
-from functools import singledispatchmethod
 from typing import ClassVar
 
 import numpy as np
@@ -10,7 +9,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from foldless.core.contracts import Reading
 from foldless.core.errors import Undefined
 from foldless.core.targets import class_index, error_fraction, is_pm1
-from foldless.criteria.base import Criterion
+from foldless.criteria.base import Criterion, reads
 from foldless.machines import LSSVMSolution, RidgeSolution, SmoothSolutions, SupportSolutions
 
 
@@ -38,23 +37,17 @@ class CV(Criterion):
         if self.folds < 2:
             raise ValueError(f"folds must be at least 2, got {self.folds!r}.")
 
-    @singledispatchmethod
-    def read(self, solution) -> Reading:
-        """Read one solution."""
-        raise self.unreadable(solution)
-
-    @read.register(SmoothSolutions)
-    @read.register(SupportSolutions)
-    def _(self, solution) -> Reading:
+    @reads(SmoothSolutions, SupportSolutions)
+    def _read_columns(self, solution) -> Reading:
         Y = np.column_stack([column.y for column in solution.columns])
         return self.error(solution.columns[0].machine, solution.gram, Y)
 
-    @read.register
-    def _(self, solution: LSSVMSolution) -> Reading:
+    @reads(LSSVMSolution)
+    def _read_lssvm(self, solution: LSSVMSolution) -> Reading:
         return self.error(solution.machine, solution.gram, solution.Y)
 
-    @read.register
-    def _(self, solution: RidgeSolution) -> Reading:
+    @reads(RidgeSolution)
+    def _read_ridge(self, solution: RidgeSolution) -> Reading:
         if not isinstance(solution.machine.penalty, str):
             raise Undefined(
                 "cv refits on fewer rows, for which a penalty matrix has no meaning. Use criterion='loo'."

@@ -1,11 +1,10 @@
 r"""The effective number of parameters, and the information criterion that charges for it."""
 
 from dataclasses import dataclass
-from functools import singledispatchmethod
 from typing import ClassVar
 
-from foldless.core.contracts import LazyReading, Reading
-from foldless.criteria.base import Criterion
+from foldless.core.contracts import Reading
+from foldless.criteria.base import Criterion, reads
 from foldless.criteria.derivatives.smooth import CovarianceAdjoint, differentiate
 from foldless.machines import SmoothSolution
 
@@ -20,19 +19,14 @@ class EffectiveParameters(Criterion):
 
     name: ClassVar[str] = "effective-parameters"
 
-    @singledispatchmethod
-    def read(self, solution) -> Reading:
-        """Read one solution."""
-        raise self.unreadable(solution)
-
-    @read.register
-    def _(self, solution: SmoothSolution) -> Reading:
+    @reads(SmoothSolution)
+    def _read_smooth(self, solution: SmoothSolution) -> Reading:
         d = float(solution.w @ solution.V)
 
         def derive():
             return differentiate(solution, solution.dw * solution.V, CovarianceAdjoint(solution.w))
 
-        return LazyReading(d, derive, {"effective": d})
+        return Reading.lazy(d, derive, {"effective": d})
 
 
 @dataclass(frozen=True)
@@ -48,13 +42,8 @@ class AICd(Criterion):
 
     name: ClassVar[str] = "aicd"
 
-    @singledispatchmethod
-    def read(self, solution) -> Reading:
-        """Read one solution."""
-        raise self.unreadable(solution)
-
-    @read.register
-    def _(self, solution: SmoothSolution) -> Reading:
+    @reads(SmoothSolution)
+    def _read_smooth(self, solution: SmoothSolution) -> Reading:
         d = float(solution.w @ solution.V)
 
         def derive():
@@ -62,4 +51,4 @@ class AICd(Criterion):
                 solution, 2 * (solution.dw * solution.V - solution.a), CovarianceAdjoint(2 * solution.w)
             )
 
-        return LazyReading(2 * (solution.loss + d), derive, {"loss": solution.loss, "effective": d})
+        return Reading.lazy(2 * (solution.loss + d), derive, {"loss": solution.loss, "effective": d})

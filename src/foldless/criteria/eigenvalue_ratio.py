@@ -6,14 +6,13 @@ References
 """
 
 from dataclasses import dataclass
-from functools import singledispatchmethod
 from typing import ClassVar
 
 import numpy as np
 
-from foldless.core.contracts import HasTargets, LazyReading, Reading
+from foldless.core.contracts import HasTargets, Reading
 from foldless.core.errors import Undefined
-from foldless.criteria.base import Criterion
+from foldless.criteria.base import Criterion, reads
 
 
 @dataclass(frozen=True)
@@ -52,13 +51,8 @@ class EigenvalueRatio(Criterion):
                 f"eta must not be negative and lam must be positive, got {self.eta!r} and {self.lam!r}."
             )
 
-    @singledispatchmethod
-    def read(self, solution) -> Reading:
-        """Read one solution."""
-        raise self.unreadable(solution)
-
-    @read.register
-    def _(self, solution: HasTargets) -> Reading:
+    @reads(HasTargets)
+    def _read_targets(self, solution: HasTargets) -> Reading:
         gram, Y = solution.gram, solution.Y
         U, lead, inverse = self._ratio(gram)
         a, b = self._resolve(gram, Y)
@@ -70,7 +64,7 @@ class EigenvalueRatio(Criterion):
             return adjoint, np.zeros_like(solution.machine.theta)
 
         ratio = float(1 / inverse) if inverse > 0 else np.inf
-        return LazyReading(
+        return Reading.lazy(
             error + self.eta * float(inverse), derive, {"ratio": ratio, "training_error": error}
         )
 

@@ -1,14 +1,13 @@
 r"""Minus (twice) the logarithm of the evidence: how probable the targets are before the fit."""
 
 from dataclasses import dataclass
-from functools import singledispatchmethod
 from typing import ClassVar
 
 import numpy as np
 
-from foldless.core.contracts import LazyReading, PathReading, Reading
+from foldless.core.contracts import Reading
 from foldless.core.errors import Undefined
-from foldless.criteria.base import Criterion
+from foldless.criteria.base import Criterion, reads
 from foldless.criteria.derivatives.smooth import laplace_evidence
 from foldless.criteria.derivatives.svm import implicit_step
 from foldless.criteria.posteriors.ep import HingeSite, SquaredHingeSite, expectation_propagation
@@ -97,13 +96,8 @@ class Evidence(Criterion):
             return float(n * k)
         return k / 2 if isinstance(machine, LSSVM) else float(k)
 
-    @singledispatchmethod
-    def read(self, solution) -> Reading:
-        """Read one solution."""
-        raise self.unreadable(solution)
-
-    @read.register
-    def _(self, solution: LSSVMSolution) -> Reading:
+    @reads(LSSVMSolution)
+    def _read_lssvm(self, solution: LSSVMSolution) -> Reading:
         factor, alpha, bias = solution.factor, solution.alpha, solution.machine.bias
         n, k = solution.row_counts.sum(), alpha.shape[1]
         m = n - bias
@@ -117,12 +111,12 @@ class Evidence(Criterion):
             adjoint = add_symmetric(factor.resolvent(), -m / k * alpha / q, alpha)  # eq. (2)
             return adjoint, np.array([solution.gram.inner(adjoint)])
 
-        return LazyReading(value, derive, {"reml": value})
+        return Reading.lazy(value, derive, {"reml": value})
 
-    @read.register
-    def _(self, solution: SmoothSolution) -> Reading:
+    @reads(SmoothSolution)
+    def _read_smooth(self, solution: SmoothSolution) -> Reading:
         evidence = laplace_evidence(solution, self.bias_prior)
-        return LazyReading(evidence.value, evidence.derive, {"evidence": evidence.value})
+        return Reading.lazy(evidence.value, evidence.derive, {"evidence": evidence.value})
 
     def warning_for(self, solution):
         """Compare a support vector machine's Laplace evidence with that of expectation propagation."""
@@ -143,24 +137,24 @@ class Evidence(Criterion):
             "this is its false maximum at large amplitudes. Use criterion='evidence-ep', or bound the amplitude."
         )
 
-    @read.register
-    def _(self, solution: RidgeSolution) -> Reading:
+    @reads(RidgeSolution)
+    def _read_ridge(self, solution: RidgeSolution) -> Reading:
         value, slope, M = solution.deviance()
         parts = {"sigma2": float(solution.variances().mean()), "df": solution.df}
-        return PathReading(
+        return Reading(
             value / 2, lambda: solution.adjoint(0.5 * M), lambda: solution.slope_along_alpha(slope / 2), parts
         )
 
-    @read.register
-    def _(self, solution: SVMSolution) -> Reading:
+    @reads(SVMSolution)
+    def _read_hinge(self, solution: SVMSolution) -> Reading:
         alpha, C = solution.alpha[solution.free], solution.C[solution.free]
         room = alpha * (C - alpha) / C
         in_alpha = 4 * np.pi * room * (C - 2 * alpha) / C
         in_C = 4 * np.pi * room * alpha**2 / C
         return _laplace(solution, 2 * np.pi * room**2, in_alpha, in_C)
 
-    @read.register
-    def _(self, solution: SquaredHingeSolution) -> Reading:
+    @reads(SquaredHingeSolution)
+    def _read_squared_hinge(self, solution: SquaredHingeSolution) -> Reading:
         alpha, C = solution.alpha[solution.free], solution.C[solution.free]
         D = C * np.exp(-self.a * C / alpha)
         return _laplace(solution, D, D * self.a * C / alpha**2, D * (1 - self.a * C / alpha))

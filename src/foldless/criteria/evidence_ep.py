@@ -1,14 +1,13 @@
 r"""Minus the logarithm of the evidence per point, by expectation propagation: the recommended evidence of an SVM."""
 
 from dataclasses import dataclass
-from functools import singledispatchmethod
 from typing import ClassVar
 
 import numpy as np
 
-from foldless.core.contracts import LazyReading, Reading
+from foldless.core.contracts import Reading
 from foldless.core.errors import Undefined, UnsuitableBias
-from foldless.criteria.base import Criterion
+from foldless.criteria.base import Criterion, reads
 from foldless.criteria.posteriors.ep import HingeSite, SquaredHingeSite, expectation_propagation
 from foldless.machines import SquaredHingeSolution, SVMSolution
 
@@ -44,14 +43,8 @@ class EvidenceEP(Criterion):
         """Return n k: it is the mean over points and columns."""
         return float(n * k)
 
-    @singledispatchmethod
-    def read(self, solution) -> Reading:
-        """Read one solution."""
-        raise self.unreadable(solution)
-
-    @read.register(SVMSolution)
-    @read.register(SquaredHingeSolution)
-    def _(self, solution) -> Reading:
+    @reads(SVMSolution, SquaredHingeSolution)
+    def _read_svm(self, solution) -> Reading:
         n, C = solution.n, solution.C
         posterior = ep_posterior(solution, np.sqrt(self.tolerance))
         kappa, dkappa = solution.loss.log_kappa(C)
@@ -62,7 +55,7 @@ class EvidenceEP(Criterion):
             slope = C @ (dkappa - settled.tilted.loss) / n
             return settled.adjoint() * (-1 / n), np.array([-slope])
 
-        return LazyReading(-float(E), derive, {"log_evidence": float(E)})
+        return Reading.lazy(-float(E), derive, {"log_evidence": float(E)})
 
     def _finished(self, solution, posterior):
         """The posterior to all digits of the tolerance, or as it is: a slope with half of them is better than none."""

@@ -7,7 +7,6 @@ References
 """
 
 from dataclasses import dataclass, replace
-from functools import singledispatchmethod
 from typing import ClassVar
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy as np
 from foldless.core.contracts import Reading
 from foldless.core.errors import UnsuitableBias
 from foldless.core.linalg import symmetric
-from foldless.criteria.base import Criterion
+from foldless.criteria.base import Criterion, reads
 from foldless.criteria.posteriors.diagnostics import effective_draws, rhat
 from foldless.criteria.posteriors.ep import HingeSite, SquaredHingeSite, expectation_propagation
 from foldless.criteria.posteriors.sampling import Reference, Target, draws
@@ -77,14 +76,8 @@ class EvidenceHMC(Criterion):
         """Return n k: it is the mean over points and columns."""
         return float(n * k)
 
-    @singledispatchmethod
-    def read(self, solution) -> Reading:
-        """Read one solution."""
-        raise self.unreadable(solution)
-
-    @read.register(SVMSolution)
-    @read.register(SquaredHingeSolution)
-    def _(self, solution) -> Reading:
+    @reads(SVMSolution, SquaredHingeSolution)
+    def _read_svm(self, solution) -> Reading:
         if solution.bias:
             raise UnsuitableBias(self.name, "the evidence needs a proper prior on the offset")
         n, C = solution.n, solution.C

@@ -6,15 +6,14 @@ References
 """
 
 from dataclasses import dataclass
-from functools import singledispatchmethod
 from typing import ClassVar
 
 import numpy as np
 
-from foldless.core.contracts import HasTargets, LazyReading, Reading
+from foldless.core.contracts import HasTargets, Reading
 from foldless.core.errors import Undefined
 from foldless.core.targets import check_labels
-from foldless.criteria.base import Criterion
+from foldless.criteria.base import Criterion, reads
 
 IDENTITY = 1e-3  # mean off-diagonal over mean diagonal below which a Gram is a multiple of I for all purposes
 
@@ -36,13 +35,8 @@ class FSM(Criterion):
     name: ClassVar[str] = "fsm"
     ignores_machine: ClassVar[bool] = True
 
-    @singledispatchmethod
-    def read(self, solution) -> Reading:
-        """Read one solution."""
-        raise self.unreadable(solution)
-
-    @read.register
-    def _(self, solution: HasTargets) -> Reading:
+    @reads(HasTargets)
+    def _read_targets(self, solution: HasTargets) -> Reading:
         q, h, gap, each = _separate(solution.gram, solution.Y)
         value = float(np.mean(each))
 
@@ -50,7 +44,7 @@ class FSM(Criterion):
             adjoint = solution.gram.adjoint((h - each * q) / (gap * len(each)), q)  # eq. (1)
             return adjoint, np.zeros_like(solution.machine.theta)
 
-        return LazyReading(value, derive, {"fsm": value, "mmd2": float(np.mean(gap))})
+        return Reading.lazy(value, derive, {"fsm": value, "mmd2": float(np.mean(gap))})
 
     def warning_for(self, solution):
         """Warn of a kernel that is nearly the identity."""

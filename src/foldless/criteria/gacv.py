@@ -8,14 +8,13 @@ References
 """
 
 from dataclasses import dataclass
-from functools import singledispatchmethod
 from typing import ClassVar
 
 import numpy as np
 
-from foldless.core.contracts import LazyReading, Reading
+from foldless.core.contracts import Reading
 from foldless.core.errors import Undefined
-from foldless.criteria.base import Criterion
+from foldless.criteria.base import Criterion, reads
 from foldless.criteria.derivatives.smooth import CovarianceAdjoint, differentiate
 from foldless.criteria.derivatives.svm import implicit_step
 from foldless.grams.adjoints import add_symmetric
@@ -60,13 +59,8 @@ class GACV(Criterion):
 
     name: ClassVar[str] = "gacv"
 
-    @singledispatchmethod
-    def read(self, solution) -> Reading:
-        """Read one solution."""
-        raise self.unreadable(solution)
-
-    @read.register
-    def _(self, solution: SmoothSolution) -> Reading:
+    @reads(SmoothSolution)
+    def _read_smooth(self, solution: SmoothSolution) -> Reading:
         if not isinstance(solution.machine.loss, Logistic):
             kind = type(solution.machine.loss).__name__
             raise Undefined(f"gacv is defined for the logistic loss, got {kind}. Use criterion='loo'.")
@@ -86,10 +80,10 @@ class GACV(Criterion):
             "penalty": float(nu * s / (n * r)),
             "leverage": float(np.max(w * V)),
         }
-        return LazyReading(value, derive, parts)
+        return Reading.lazy(value, derive, parts)
 
-    @read.register
-    def _(self, solution: SVMSolution) -> Reading:
+    @reads(SVMSolution)
+    def _read_hinge(self, solution: SVMSolution) -> Reading:
         n, y, k, f, value = _svm_gacv(solution)
         m, b = solution.free, solution.upper
         inside = np.zeros(n)
@@ -103,8 +97,8 @@ class GACV(Criterion):
         adjoint, slope = implicit_step(solution, G, slope, q, -inside.sum() / n)  # eq. (4)
         return Reading(value, adjoint, np.array([slope]), {"gacv": value})
 
-    @read.register
-    def _(self, solution: SquaredHingeSolution) -> Reading:
+    @reads(SquaredHingeSolution)
+    def _read_squared_hinge(self, solution: SquaredHingeSolution) -> Reading:
         n, _, k, f, value = _svm_gacv(solution)
         A, alpha, C = solution.free, solution.alpha, solution.C
         G = solution.gram.diagonal(alpha * f / n)

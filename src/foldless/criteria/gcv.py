@@ -1,14 +1,13 @@
 r"""Generalised cross-validation: leave-one-out with every leverage replaced by the mean one."""
 
 from dataclasses import dataclass
-from functools import singledispatchmethod
 from typing import ClassVar
 
 import numpy as np
 
-from foldless.core.contracts import LazyReading, PathReading, Reading
+from foldless.core.contracts import Reading
 from foldless.core.errors import Undefined
-from foldless.criteria.base import Criterion
+from foldless.criteria.base import Criterion, reads
 from foldless.grams.adjoints import add_symmetric
 from foldless.machines import LinearSolution, LSSVMSolution
 from foldless.machines.least_squares.eigenbasis import EPS
@@ -35,13 +34,8 @@ class GCV(Criterion):
 
     name: ClassVar[str] = "gcv"
 
-    @singledispatchmethod
-    def read(self, solution) -> Reading:
-        """Read one solution."""
-        raise self.unreadable(solution)
-
-    @read.register
-    def _(self, solution: LSSVMSolution) -> Reading:
+    @reads(LSSVMSolution)
+    def _read_lssvm(self, solution: LSSVMSolution) -> Reading:
         factor, v, rho, w = solution.factor, solution.v, solution.residuals, solution.factor.w
         n, k = solution.row_counts.sum(), rho.shape[1]
         S, T = np.sum(v[:, None] * rho**2) / k, n - solution.gram.n + factor.inverse_diag().sum()
@@ -53,10 +47,10 @@ class GCV(Criterion):
             adjoint = add_symmetric(bend, pull, solution.alpha)  # eq. (2)
             return adjoint, np.array([solution.gram.inner(adjoint)])
 
-        return LazyReading(value, derive, {"gcv": value, "df": solution.df})
+        return Reading.lazy(value, derive, {"gcv": value, "df": solution.df})
 
-    @read.register
-    def _(self, solution: LinearSolution) -> Reading:
+    @reads(LinearSolution)
+    def _read_linear(self, solution: LinearSolution) -> Reading:
         n, t, rss = solution.size, solution.residual_df, solution.rss.mean()
         if t <= n * EPS:
             raise Undefined("gcv is undefined (0/0): the fit has as many degrees of freedom as points.")
@@ -71,4 +65,4 @@ class GCV(Criterion):
             M = Sensitivity(identity=2 * n * rss / t**3, P=-n / (t**2 * Y.shape[1]) * rho, Q=Y)  # eq. (3)
             return solution.adjoint(M)
 
-        return PathReading(float(value), adjoint, slope, {"df": solution.df, "rss": float(rss)})
+        return Reading(float(value), adjoint, slope, {"df": solution.df, "rss": float(rss)})

@@ -6,14 +6,13 @@ References
 """
 
 from dataclasses import dataclass
-from functools import singledispatchmethod
 from typing import ClassVar
 
 import numpy as np
 
 from foldless.core.contracts import Reading
 from foldless.core.errors import UnsuitableBias
-from foldless.criteria.base import Criterion
+from foldless.criteria.base import Criterion, reads
 from foldless.machines import SmoothSolution, SquaredHingeSolution, SVMSolution
 
 
@@ -35,21 +34,15 @@ class JaakkolaHaussler(Criterion):
 
     name: ClassVar[str] = "jaakkola-haussler"
 
-    @singledispatchmethod
-    def read(self, solution) -> Reading:
-        """Read one solution."""
-        raise self.unreadable(solution)
-
-    @read.register
-    def _(self, solution: SmoothSolution) -> Reading:
+    @reads(SmoothSolution)
+    def _read_smooth(self, solution: SmoothSolution) -> Reading:
         gram = solution.gram.centred() if solution.machine.bias else solution.gram
         reach = np.abs(solution.alpha) * gram.diag()
         value = float(solution.v @ (solution.y * solution.z <= reach) / solution.v.sum())
         return Reading(value, parts={"bound": value, "proven": float(not solution.machine.bias)})
 
-    @read.register(SVMSolution)
-    @read.register(SquaredHingeSolution)
-    def _(self, solution) -> Reading:
+    @reads(SVMSolution, SquaredHingeSolution)
+    def _read_svm(self, solution) -> Reading:
         if solution.bias:
             raise UnsuitableBias(self.name, "the inequality behind the bound does not hold with one")
         value = float(np.mean((solution.alpha > 0) & (solution.s <= solution.alpha * solution.gram.diag())))

@@ -1,17 +1,16 @@
 r"""Leave a block out: k-fold cross-validation in closed form, without refits."""
 
 from dataclasses import dataclass
-from functools import singledispatchmethod
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from foldless.core.contracts import LazyReading, PathReading, Reading
+from foldless.core.contracts import Reading
 from foldless.core.errors import Undefined
 from foldless.core.linalg import cholesky, solve_lower, symmetric
 from foldless.core.targets import error_fraction, is_pm1
-from foldless.criteria.base import Criterion
+from foldless.criteria.base import Criterion, reads
 from foldless.criteria.derivatives.smooth import CovarianceAdjoint, differentiate
 from foldless.criteria.folds import assign
 from foldless.machines import LinearSolution, LSSVMSolution, SmoothSolution
@@ -61,13 +60,8 @@ class KFold(Criterion):
     seed: int = 0
     name: ClassVar[str] = "kfold"
 
-    @singledispatchmethod
-    def read(self, solution) -> Reading:
-        """Read one solution."""
-        raise self.unreadable(solution)
-
-    @read.register
-    def _(self, solution: LSSVMSolution) -> Reading:
+    @reads(LSSVMSolution)
+    def _read_lssvm(self, solution: LSSVMSolution) -> Reading:
         factor, alpha, gram = solution.factor, solution.alpha, solution.gram
         n, k = alpha.shape
         blocks = assign(self.folds, n, self.seed)
@@ -90,10 +84,10 @@ class KFold(Criterion):
         parts = {"kfold": value}
         if is_pm1(solution.Y):
             parts["kfold_error"] = error_fraction(solution.Y, solution.Y - r, solution.row_counts)
-        return LazyReading(value, derive, parts)
+        return Reading.lazy(value, derive, parts)
 
-    @read.register
-    def _(self, solution: SmoothSolution) -> Reading:
+    @reads(SmoothSolution)
+    def _read_smooth(self, solution: SmoothSolution) -> Reading:
         blocks = assign(self.folds, solution.gram.n, self.seed)
         steps = [_Removal.of(solution, rows) for rows in blocks]
         u = np.empty(solution.gram.n)
@@ -101,16 +95,16 @@ class KFold(Criterion):
             u[step.rows] = step.outputs
         value = float(solution.v @ solution.machine.loss.value(solution.y, u))
         parts = {"kfold": value, "kfold_mean": value / solution.v.sum(), **solution.wrong("kfold_error", u)}
-        return LazyReading(value, lambda: _differentiate_blocks(solution, steps, u), parts)
+        return Reading.lazy(value, lambda: _differentiate_blocks(solution, steps, u), parts)
 
-    @read.register
-    def _(self, solution: LinearSolution) -> Reading:
+    @reads(LinearSolution)
+    def _read_linear(self, solution: LinearSolution) -> Reading:
         blocks = assign(self.folds, solution.n, self.seed)
         Z, W = _left_out(solution, blocks)
         size = solution.total_weight * Z.shape[1]
         M = _sensitivity(solution.targets.Y, Z, W, blocks, size)
         value = float((Z**2).sum()) / size
-        return PathReading(
+        return Reading(
             value, lambda: solution.adjoint(M), lambda: solution.slope_along_alpha(solution.slope(M))
         )
 

@@ -6,14 +6,13 @@ References
 """
 
 from dataclasses import dataclass
-from functools import singledispatchmethod
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit, logsumexp, softmax
 
-from foldless.core.contracts import LazyReading, Reading, Vector
-from foldless.criteria.base import Criterion
+from foldless.core.contracts import Reading, Vector
+from foldless.criteria.base import Criterion, reads
 from foldless.criteria.derivatives.smooth import CovarianceAdjoint, differentiate
 from foldless.criteria.derivatives.svm import total_derivative_from_outputs
 from foldless.grams.adjoints import add_symmetric
@@ -76,24 +75,18 @@ class KRIC(Criterion):
         """Say when a point determines most of its own output: the criterion is then far too small."""
         return certainty(self.name, self(solution).parts.get("leverage", 0.0))
 
-    @singledispatchmethod
-    def read(self, solution) -> Reading:
-        """Read one solution."""
-        raise self.unreadable(solution)
-
-    @read.register
-    def _(self, solution: SmoothSolution) -> Reading:
+    @reads(SmoothSolution)
+    def _read_smooth(self, solution: SmoothSolution) -> Reading:
         penalty = _Penalty.of(solution, self.bias_in_penalty)
         value = 2 * (solution.loss + penalty.value)
 
         def derive():  # eq. (2)
             return penalty.differentiate(-2 * solution.a + 2 * penalty.phi_z, 2.0)
 
-        return LazyReading(value, derive, penalty.parts(solution.loss))
+        return Reading.lazy(value, derive, penalty.parts(solution.loss))
 
-    @read.register(SVMSolution)
-    @read.register(SquaredHingeSolution)
-    def _(self, solution) -> Reading:
+    @reads(SVMSolution, SquaredHingeSolution)
+    def _read_svm(self, solution) -> Reading:
         y, f = solution.y, solution.theta
         penalty = _penalty_of(self, solution)
         loss = float(np.sum(np.logaddexp(0, -self.eta * y * f)))
@@ -146,13 +139,8 @@ class KRICSollich(Criterion):
         if self.form not in ("consistent", "hybrid"):
             raise ValueError(f"form must be 'consistent' or 'hybrid', got {self.form!r}.")
 
-    @singledispatchmethod
-    def read(self, solution) -> Reading:
-        """Read one solution."""
-        raise self.unreadable(solution)
-
-    @read.register
-    def _(self, solution: SmoothSolution) -> Reading:
+    @reads(SmoothSolution)
+    def _read_smooth(self, solution: SmoothSolution) -> Reading:
         penalty = _Penalty.of(solution, self.bias_in_penalty)
         cost = sollich(solution.y, solution.z, solution.C, solution.v)
         if self.form == "hybrid":
@@ -168,11 +156,10 @@ class KRICSollich(Criterion):
             adjoint, slope = penalty.differentiate(2 * by_z + 2 * penalty.phi_z, 2.0)
             return adjoint, slope + 2 * by_C
 
-        return LazyReading(2 * (value + penalty.value), derive, penalty.parts(value))
+        return Reading.lazy(2 * (value + penalty.value), derive, penalty.parts(value))
 
-    @read.register(SVMSolution)
-    @read.register(SquaredHingeSolution)
-    def _(self, solution) -> Reading:
+    @reads(SVMSolution, SquaredHingeSolution)
+    def _read_svm(self, solution) -> Reading:
         penalty = _penalty_of(self, solution)
         cost = sollich(solution.y, solution.theta, solution.machine.C)
         if self.form == "consistent":
@@ -298,7 +285,7 @@ class OutputPenalty:
 
         penalty = self.value
         parts = {"loss": loss, "penalty": penalty, "leverage": self.leverage}
-        return LazyReading(2 * (loss + penalty), derive, parts)
+        return Reading.lazy(2 * (loss + penalty), derive, parts)
 
     def derivatives(self):
         """Return the explicit derivatives in the outputs, in K and in log C; eq. (5)."""

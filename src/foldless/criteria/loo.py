@@ -8,16 +8,16 @@ References
 """
 
 from dataclasses import dataclass
-from functools import singledispatch, singledispatchmethod
+from functools import singledispatch
 from typing import ClassVar
 
 import numpy as np
 from scipy.special import log_softmax, softmax
 
-from foldless.core.contracts import LazyReading, PathReading, Reading
+from foldless.core.contracts import Reading
 from foldless.core.errors import Undefined
 from foldless.core.targets import error_fraction, is_pm1
-from foldless.criteria.base import Criterion
+from foldless.criteria.base import Criterion, reads
 from foldless.criteria.derivatives.lssvm import total_derivative_from_left_out
 from foldless.criteria.derivatives.smooth import CovarianceAdjoint, differentiate
 from foldless.criteria.derivatives.softmax import differentiate_blocks, third_derivative_term
@@ -94,13 +94,8 @@ class LOO(Criterion):
         if self.mode not in ("total", "frozen"):
             raise ValueError(f"mode must be 'total' or 'frozen', got {self.mode!r}.")
 
-    @singledispatchmethod
-    def read(self, solution) -> Reading:
-        """Read one solution."""
-        raise self.unreadable(solution)
-
-    @read.register
-    def _(self, solution: SmoothSolution) -> Reading:
+    @reads(SmoothSolution)
+    def _read_smooth(self, solution: SmoothSolution) -> Reading:
         loss, y, v = solution.machine.loss, solution.y, solution.v
         a, V, k, phi = solution.a, solution.V, solution.one_minus_leverage, solution.fraction_of_one_row
         u = loo_outputs(solution)
@@ -114,10 +109,10 @@ class LOO(Criterion):
             return differentiate(solution, g / k + moving, CovarianceAdjoint(e), frozen)
 
         parts = {"loo": value, "loo_mean": value / v.sum(), **solution.wrong("loo_error", u)}
-        return LazyReading(value, derive, parts)
+        return Reading.lazy(value, derive, parts)
 
-    @read.register
-    def _(self, solution: LSSVMSolution) -> Reading:
+    @reads(LSSVMSolution)
+    def _read_lssvm(self, solution: LSSVMSolution) -> Reading:
         keep, row_counts = solution.one_minus_leverage, solution.row_counts
         if np.min(keep) <= solution.gram.n * np.finfo(float).eps:
             raise Undefined("leave-one-out does not exist: a point fixes its own output. Lower C.")
@@ -132,10 +127,10 @@ class LOO(Criterion):
         parts = {"press": value}
         if is_pm1(solution.Y):
             parts["loo_error"] = error_fraction(solution.Y, solution.loo_outputs, row_counts)
-        return LazyReading(value, derive, parts)
+        return Reading.lazy(value, derive, parts)
 
-    @read.register
-    def _(self, solution: LinearSolution) -> Reading:
+    @reads(LinearSolution)
+    def _read_linear(self, solution: LinearSolution) -> Reading:
         keep, r, size = (
             solution.one_minus_leverage,
             solution.loo_residuals,
@@ -154,10 +149,10 @@ class LOO(Criterion):
                 Sensitivity(diag, P=-r / keep[:, None] / size, Q=solution.targets.Y)
             )  # eq. (7)
 
-        return PathReading(value, adjoint, slope, {"loo_mean": value, "df": solution.df})
+        return Reading(value, adjoint, slope, {"loo_mean": value, "df": solution.df})
 
-    @read.register
-    def _(self, solution: SVMSolution) -> Reading:
+    @reads(SVMSolution)
+    def _read_hinge(self, solution: SVMSolution) -> Reading:
         rows = solution.support
         if not solution.bias:  # s_i - alpha_i K_ii bounds the margin left out: most points need no refit
             rows = np.flatnonzero(
@@ -165,20 +160,20 @@ class LOO(Criterion):
             )
         return _error_rate(refit_margins(solution, rows) <= 0)
 
-    @read.register
-    def _(self, solution: SoftmaxSolution) -> Reading:
+    @reads(SoftmaxSolution)
+    def _read_softmax(self, solution: SoftmaxSolution) -> Reading:
         removal = _SoftmaxRemoval(solution)
         value = float(-solution.v @ np.sum(solution.T * log_softmax(removal.u, axis=1), axis=1))
         error = float(solution.v @ _misses(solution.T, removal.u) / solution.v.sum())
         parts = {"loo": value, "loo_mean": value / solution.v.sum(), "loo_error": error}
-        return LazyReading(value, removal.derive, parts)
+        return Reading.lazy(value, removal.derive, parts)
 
-    @read.register
-    def _(self, solution: SquaredHingeSolution) -> Reading:
+    @reads(SquaredHingeSolution)
+    def _read_squared_hinge(self, solution: SquaredHingeSolution) -> Reading:
         return _error_rate(span_margins(solution) <= 0)
 
-    @read.register
-    def _(self, solution: SupportSolutions) -> Reading:
+    @reads(SupportSolutions)
+    def _read_support(self, solution: SupportSolutions) -> Reading:
         if len(solution.columns) == 1:
             return self.read(solution.columns[0])
         outputs = np.column_stack([loo_outputs(column) for column in solution.columns])

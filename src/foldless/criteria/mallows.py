@@ -6,13 +6,12 @@ References
 """
 
 from dataclasses import dataclass, replace
-from functools import singledispatchmethod
 from typing import Any, ClassVar
 
 import numpy as np
 
-from foldless.core.contracts import PathReading, Reading
-from foldless.criteria.base import Criterion
+from foldless.core.contracts import Reading
+from foldless.criteria.base import Criterion, reads
 from foldless.criteria.regression import noise_variance as noise
 from foldless.machines import LinearSolution
 from foldless.machines.least_squares.solution import Sensitivity
@@ -46,13 +45,8 @@ class Mallows(Criterion):
         """Return the criterion with its noise variance fixed."""
         return replace(self, sigma2=noise.once(self.sigma2, machine, grams, Y))
 
-    @singledispatchmethod
-    def read(self, solution) -> Reading:
-        """Read one solution."""
-        raise self.unreadable(solution)
-
-    @read.register
-    def _(self, solution: LinearSolution) -> Reading:
+    @reads(LinearSolution)
+    def _read_linear(self, solution: LinearSolution) -> Reading:
         n, df, k = solution.size, solution.df, solution.Y.shape[1]
         s2 = noise.noise_of(self.sigma2, solution)
         moves = noise.moves(self.sigma2)
@@ -74,4 +68,4 @@ class Mallows(Criterion):
             return solution.adjoint(M)
 
         parts = {"df": df, "rss": float(solution.rss.mean()), "sigma2": float(s2.mean())}
-        return PathReading(float(value.mean()), adjoint, slope, parts)
+        return Reading(float(value.mean()), adjoint, slope, parts)

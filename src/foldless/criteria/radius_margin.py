@@ -7,13 +7,12 @@ References
 """
 
 from dataclasses import dataclass
-from functools import singledispatchmethod
 from typing import ClassVar
 
 import numpy as np
 
 from foldless.core.contracts import Reading
-from foldless.criteria.base import Criterion
+from foldless.criteria.base import Criterion, reads
 from foldless.grams.adjoints import add_symmetric
 from foldless.machines import SquaredHingeSolution, SVMSolution
 from foldless.machines.box_qp.active_set import solve_box
@@ -65,20 +64,15 @@ class RadiusMargin(Criterion):
             "Use loss='squared_hinge', or another criterion such as 'gacv'."
         )
 
-    @singledispatchmethod
-    def read(self, solution) -> Reading:
-        """Read one solution."""
-        raise self.unreadable(solution)
-
-    @read.register
-    def _(self, solution: SVMSolution) -> Reading:
+    @reads(SVMSolution)
+    def _read_hinge(self, solution: SVMSolution) -> Reading:
         ball = self.ball or ("smallest" if solution.bias else "origin")
         radius, _, _ = _smallest(solution) if ball == "smallest" else _origin(solution)
         value = float(radius * (solution.beta @ solution.gram.matmul(solution.beta)) / solution.n)
         return Reading(value, parts={"radius_margin": value, "radius2": float(radius)})
 
-    @read.register
-    def _(self, solution: SquaredHingeSolution) -> Reading:
+    @reads(SquaredHingeSolution)
+    def _read_squared_hinge(self, solution: SquaredHingeSolution) -> Reading:
         ball = self.ball or ("smallest" if solution.bias else "origin")
         radius, weights, inner = _smallest(solution) if ball == "smallest" else _origin(solution)
         n, total, beta = solution.n, solution.alpha.sum(), solution.beta

@@ -22,14 +22,13 @@ References
 """
 
 from dataclasses import dataclass, replace
-from functools import singledispatchmethod
 from typing import Any, ClassVar
 
 import numpy as np
 
-from foldless.core.contracts import PathReading, Reading, Vector
+from foldless.core.contracts import Reading, Vector
 from foldless.core.errors import UnknownName
-from foldless.criteria.base import Criterion
+from foldless.criteria.base import Criterion, reads
 from foldless.criteria.regression import error_norms as norm
 from foldless.criteria.regression import noise_variance as noise
 from foldless.grams.adjoints import symmetric_operator
@@ -113,13 +112,8 @@ class SIC(Criterion):
         """Return the criterion with its noise variance fixed."""
         return replace(self, sigma2=noise.once(self.sigma2, machine, grams, Y))
 
-    @singledispatchmethod
-    def read(self, solution) -> Reading:
-        """Read one solution."""
-        raise self.unreadable(solution)
-
-    @read.register
-    def _(self, solution: LinearSolution) -> Reading:
+    @reads(LinearSolution)
+    def _read_linear(self, solution: LinearSolution) -> Reading:
         s2 = noise.noise_of(self.sigma2, solution)
         moves = noise.moves(self.sigma2)
         if isinstance(solution.smoother, DenseSmoother):
@@ -138,7 +132,7 @@ class SIC(Criterion):
             through = terms.by_s2 * noise.residual_variance_slope(solution) if moves else 0.0
             return solution.slope_along_alpha((terms.slope + through).mean())
 
-        return PathReading(float(terms.value.mean()), adjoint, slope, parts)
+        return Reading(float(terms.value.mean()), adjoint, slope, parts)
 
     def _terms(self, solution, s2):
         W = self._norm(solution)

@@ -7,14 +7,13 @@ References
 """
 
 from dataclasses import dataclass
-from functools import singledispatchmethod
 from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit
 
 from foldless.core.contracts import Reading
-from foldless.criteria.base import Criterion
+from foldless.criteria.base import Criterion, reads
 from foldless.criteria.derivatives.svm import implicit_step, span_margins
 from foldless.grams.adjoints import embed
 from foldless.machines import SquaredHingeSolution, SVMSolution
@@ -30,14 +29,8 @@ class Span(Criterion):
 
     name: ClassVar[str] = "span"
 
-    @singledispatchmethod
-    def read(self, solution) -> Reading:
-        """Read one solution."""
-        raise self.unreadable(solution)
-
-    @read.register(SVMSolution)
-    @read.register(SquaredHingeSolution)
-    def _(self, solution) -> Reading:
+    @reads(SVMSolution, SquaredHingeSolution)
+    def _read_svm(self, solution) -> Reading:
         value = float(np.mean(span_margins(solution) <= 0))
         return Reading(value, parts={"span": value})
 
@@ -85,18 +78,13 @@ class SmoothedSpan(Criterion):
         if not self.eta > 0:
             raise ValueError(f"eta must be positive, got {self.eta!r}.")
 
-    @singledispatchmethod
-    def read(self, solution) -> Reading:
-        """Read one solution."""
-        raise self.unreadable(solution)
-
-    @read.register
-    def _(self, solution: SVMSolution) -> Reading:
+    @reads(SVMSolution)
+    def _read_hinge(self, solution: SVMSolution) -> Reading:
         value = float(np.mean(expit(-self.c1 * span_margins(solution) - self.c2)))
         return Reading(value, parts={"smoothed_span": value})
 
-    @read.register
-    def _(self, solution: SquaredHingeSolution) -> Reading:
+    @reads(SquaredHingeSolution)
+    def _read_squared_hinge(self, solution: SquaredHingeSolution) -> Reading:
         A, n = solution.free, solution.n
         alpha, C = solution.alpha[A], solution.C[A]
         w = alpha * C / (alpha + self.eta * C)

@@ -6,16 +6,15 @@ References
 """
 
 from dataclasses import dataclass
-from functools import singledispatchmethod
 from typing import ClassVar
 
 import numpy as np
 from scipy.special import logsumexp
 
-from foldless.core.contracts import HasTargets, LazyReading, Reading
+from foldless.core.contracts import HasTargets, Reading
 from foldless.core.errors import Undefined, UnknownName
 from foldless.core.targets import check_labels
-from foldless.criteria.base import Criterion
+from foldless.criteria.base import Criterion, reads
 
 NORMALISERS = ("trace", "sum", "frobenius")
 CLOSE = 1e-5  # relative gap of eigenvalues below which a divided difference is taken as a derivative
@@ -71,18 +70,13 @@ class Spectral(Criterion):
         if self.threshold is not None and not self.threshold >= 0:
             raise ValueError(f"threshold must not be negative, got {self.threshold!r}.")
 
-    @singledispatchmethod
-    def read(self, solution) -> Reading:
-        """Read one solution."""
-        raise self.unreadable(solution)
-
-    @read.register
-    def _(self, solution: HasTargets) -> Reading:
+    @reads(HasTargets)
+    def _read_targets(self, solution: HasTargets) -> Reading:
         gram, T = solution.gram, self._targets(solution.Y)
         c, log, derive = (self._products if self._by_products else self._eigenvalues)(gram, T)
         slope = np.zeros_like(solution.machine.theta)
         parts = {"spectral": float(np.exp(log)), "normaliser": float(c)}
-        return LazyReading(-log, lambda: (derive(), slope), parts)
+        return Reading.lazy(-log, lambda: (derive(), slope), parts)
 
     def _products(self, gram, T):
         """Return c, log SM and what computes the adjoint; eq. (2)."""

@@ -7,14 +7,13 @@ References
 """
 
 from dataclasses import dataclass
-from functools import singledispatchmethod
 from typing import ClassVar
 
 import numpy as np
 
 from foldless.core.contracts import Reading
 from foldless.core.errors import Undefined
-from foldless.criteria.base import Criterion
+from foldless.criteria.base import Criterion, reads
 from foldless.machines import SmoothSolution, SquaredHingeSolution, SVMSolution
 
 
@@ -38,18 +37,12 @@ class XiAlpha(Criterion):
     rho: float | None = None
     name: ClassVar[str] = "xi-alpha"
 
-    @singledispatchmethod
-    def read(self, solution) -> Reading:
-        """Read one solution."""
-        raise self.unreadable(solution)
-
-    @read.register(SVMSolution)
-    @read.register(SquaredHingeSolution)
-    def _(self, solution) -> Reading:
+    @reads(SVMSolution, SquaredHingeSolution)
+    def _read_svm(self, solution) -> Reading:
         return self._count(solution.gram, solution.alpha, solution.s, solution.bias)
 
-    @read.register
-    def _(self, solution: SmoothSolution) -> Reading:
+    @reads(SmoothSolution)
+    def _read_smooth(self, solution: SmoothSolution) -> Reading:
         if not solution.machine.loss.labels:
             raise Undefined(
                 "xi-alpha counts misclassified points; this loss has no classes. Use criterion='loo'."

@@ -92,8 +92,7 @@ class Objective:
             return Evaluation(np.inf, note=f"{self.criterion.name} is {reading.value}")
         penalty, pull = self.criterion.penalty(kernel, machine if self.tune_machine else None)
         derive = partial(self._gradient, kernel, solution, reading, pull)
-        batches = getattr(reading, "batches", ())
-        gradient_error = partial(self._error, kernel, solution, batches) if batches else None
+        gradient_error = partial(self._error, kernel, solution, reading.batches) if reading.batches else None
         value = reading.value + penalty
         return Evaluation(
             value, derive, warm_start=solution.start, parts=reading.parts, gradient_error=gradient_error

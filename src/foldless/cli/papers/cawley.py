@@ -9,7 +9,6 @@ we have no files of (german, splice, thyroid, waveform) are left out. Seconds ar
 
 import time
 from dataclasses import dataclass, replace
-from functools import singledispatchmethod
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from foldless.cli.papers.gp_classifier_ep import GaussianProcessEP
 from foldless.cli.papers.table import Cell, PaperTable
 from foldless.core.contracts import Reading
-from foldless.criteria.base import Criterion
+from foldless.criteria.base import Criterion, reads
 from foldless.criteria.folds import assign
 from foldless.estimators import KernelLogisticRegression
 from foldless.inspection.metrics import target_information
@@ -58,13 +57,8 @@ class RefitLoss(Criterion):
     folds: int = 10
     seed: int = 0
 
-    @singledispatchmethod
-    def read(self, solution) -> Reading:
-        """Read one solution."""
-        raise self.unreadable(solution)
-
-    @read.register
-    def _(self, solution: SmoothSolution) -> Reading:
+    @reads(SmoothSolution)
+    def _read_smooth(self, solution: SmoothSolution) -> Reading:
         u = np.empty(solution.gram.n)
         for rows in assign(self.folds, solution.gram.n, self.seed):
             left = solution.v.copy()
