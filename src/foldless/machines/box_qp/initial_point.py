@@ -20,14 +20,22 @@ def rough(gram, qp, violation):
     The barrier turns the box into a diagonal, :math:`d_i = D_i + z_i / \alpha_i + t_i / (u_i - \alpha_i)`, so that a step
     costs one ``gram.factor(1 / d)``. An index ends at a bound if its multiplier (z below, t above) outweighs its
     distance from it.
+
+    As the barrier vanishes, d shrinks below the rounding of K, and steps that should balance beta begin to upset it.
+    The point returned is therefore the one nearest to both aims (complementarity and balance), not the last one.
     """
     on = np.flatnonzero(qp.upper > 0)
     K, y, u, D = gram.subset(on), qp.y[on], qp.upper[on], qp.ridge[on]
     alpha, z, t, small = u / 2, np.ones(on.size), np.ones(on.size), CENTRED * violation
     room = alpha  # u - alpha, which would cancel
+    nearest, best = np.inf, (alpha, room, z, t)
     for _ in range(100):
         beta, mu = y * alpha, (alpha @ z + room @ t) / (2 * on.size)
-        if mu < small * np.mean(u) and (not qp.bias or abs(beta.sum()) < max(small, BALANCED) * u.sum()):
+        imbalance = abs(beta.sum()) / (max(small, BALANCED) * u.sum()) if qp.bias else 0.0
+        distance = max(mu / (small * np.mean(u)), imbalance)
+        if distance < nearest:
+            nearest, best = distance, (alpha, room, z, t)
+        if distance < 1:
             break
         goal = 0.1 * max(mu, small * np.mean(u))  # never below: the steps that balance beta need a centre too
         d = D + z / alpha + t / room
@@ -39,6 +47,7 @@ def rough(gram, qp, violation):
         dz, dt = (goal - z * step) / alpha - z, (goal + t * step) / room - t
         h, k = min(_stay(alpha, step), _stay(room, -step)), min(_stay(z, dz), _stay(t, dt))
         alpha, room, z, t = alpha + h * step, room - h * step, z + k * dz, t + k * dt
+    alpha, room, z, t = best
     full = np.zeros(len(qp.y))
     full[on] = np.where(alpha < u * z, 0.0, np.where(room < u * t, u, alpha))
     return full
