@@ -82,7 +82,8 @@ def fit(design, y, v, loss=logistic, rounds=500):
         if np.max(np.abs(F @ step)) < 1e-12 * max(1.0, np.max(np.abs(F @ x))):
             return x + step
         t, now = 1.0, objective(x)
-        while objective(x + t * step) > now and t > 1e-12:
+        rounding = 8 * np.finfo(float).eps * abs(now)  # near the optimum it hides the decrease of a good step
+        while objective(x + t * step) > now + rounding and t > 1e-12:
             t /= 2
         x = x + t * step
     return x

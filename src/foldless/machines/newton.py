@@ -2,8 +2,8 @@ r"""Damped Newton iteration for a smooth convex objective.
 
 From a state at the point x the undamped step leads to :math:`x^+`. Its *decrement*, minus the gradient times
 :math:`x^+ - x`, is twice the decrease of the objective that the quadratic model predicts. Steps are halved until the
-objective falls. Close to the optimum rounding hides any decrease: full steps are then taken until the decrement no
-longer shrinks.
+objective falls. Close to the optimum rounding hides any decrease, the sooner the larger the regularisation constant:
+full steps are then taken until the decrement no longer shrinks.
 
 References
 ----------
@@ -70,16 +70,14 @@ def minimise(state: NewtonState, tolerance: float, where: str) -> tuple[Matrix, 
         decrement = state.decrement(target)
         if not np.isfinite(decrement):
             raise Undefined(f"the Newton step is not finite ({where}).")
-        scale = max(1.0, state.value)
-        near = decrement <= FULL_STEP_DECREMENT * scale
-        if decrement <= tolerance or (near and decrement >= last):
+        relative = decrement / max(1.0, state.value)
+        if decrement <= tolerance or (relative <= STALLED_DECREMENT and decrement >= last):
             return target, iteration
-        following = state.at(target) if near else _damped(state, target)
-        if following is None:
-            if decrement > STALLED_DECREMENT * scale:
-                raise Undefined(f"no Newton step lowers the objective ({where}).")
-            return state.point, iteration
-        state, last = following, decrement if near else np.inf
+        following = None if relative <= FULL_STEP_DECREMENT else _damped(state, target)
+        if following is None and relative > STALLED_DECREMENT:
+            raise Undefined(f"no Newton step lowers the objective ({where}).")
+        last = decrement if following is None else np.inf
+        state = following or state.at(target)
     raise Undefined(f"the Newton iteration did not converge in {MAX_ITERATIONS} steps ({where}).")
 
 
