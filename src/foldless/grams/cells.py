@@ -1,0 +1,151 @@
+r"""Cells: a tree that cuts the points into overlapping neighbourhoods, each small enough for an exact machine.
+
+A node projects its points on their first principal direction v and cuts at the median t. Points whose projection p is
+within s of the cut belong to both sides; the right side speaks with the weight
+
+.. math:: \omega(p) = \min\bigl(1, \max(0, \tfrac12 + (p - t) / 2s)\bigr),  \tag{1}
+
+the left one with the rest. The weight of a cell at a point is the product of the weights on the way to it. Weights of
+all cells add up to one and change continuously with the point, so that a function that is put together from the cells
+has no jumps. A point has a positive weight in just those cells that it would be trained in.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foldless.core.contracts import Vector
+
+OVERLAP_SHARE = 0.05
+DIRECTION_MAX_ROWS = 5000
+POWER_ITERATIONS = 15
+
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """A leaf of the tree; ``number`` counts the leaves from left to right."""
+
+    number: int
+
+    def route(self, X: Any, rows: Rows, weight: Vector) -> Iterator[tuple[int, Rows, Vector]]:
+        """Yield the cell's number with the rows and weights that reach it."""
+        if len(rows):
+            yield self.number, rows, weight
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """A node of the tree: a direction, a threshold, and half the width of the overlap; eq. (1)."""
+
+    direction: Vector
+    threshold: float
+    half_width: float
+    left: "Cut | Cell"
+    right: "Cut | Cell"
+
+    def route(self, X: Any, rows: Rows, weight: Vector) -> Iterator[tuple[int, Rows, Vector]]:
+        """Yield number, rows and weights for every cell that some of ``rows`` reach."""
+        right = _right_weight(X[rows] @ self.direction, self.threshold, self.half_width)
+        stays, goes = right < 1, right > 0
+        yield from self.left.route(X, rows[stays], (weight * (1 - right))[stays])
+        yield from self.right.route(X, rows[goes], (weight * right)[goes])
+
+
+@dataclass(frozen=True, eq=False)
+class CellTree:
+    """The whole tree.
+
+    Attributes
+    ----------
+    root : Cut or Cell
+    n_cells : int
+    """
+
+    root: Cut | Cell
+    n_cells: int
+
+    def route(self, X: Any) -> list[tuple[int, Rows, Vector]]:
+        """Return (cell, rows, weights) for every cell that is reached by some row of ``X``.
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 1, 40)[:, None]
+        >>> tree = grow_cells(X, 20)
+        >>> total = np.zeros(40)
+        >>> for _, rows, weights in tree.route(X):
+        ...     total[rows] += weights
+        >>> tree.n_cells, bool(np.allclose(total, 1))
+        (4, True)
+        """
+        n = X.shape[0]
+        return list(self.root.route(X, np.arange(n), np.ones(n)))
+
+
+def grow_cells(X: Any, max_rows: int, overlap: float = OVERLAP_SHARE, seed: int = 0) -> CellTree:
+    """Cut the points until no cell has more than ``max_rows`` of them.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+    max_rows : int
+        Points of a cell, those it shares with its neighbours included. Copies of one point cannot be cut apart.
+    overlap : float, default=0.05
+        Share of a node's points on each side of a cut that belong to both sides.
+    seed : int, default=0
+        Draws the points that decide a direction where there are many.
+    """
+    counter = iter(range(X.shape[0] + 1))
+    root = _grow(X, np.arange(X.shape[0]), max_rows, overlap, np.random.default_rng(seed), counter)
+    return CellTree(root, next(counter))
+
+
+def _grow(
+    X: Any, rows: Rows, max_rows: int, overlap: float, rng: np.random.Generator, counter: Iterator[int]
+) -> Cut | Cell:
+    if len(rows) <= max_rows:
+        return Cell(next(counter))
+    direction = principal_direction(X[rows], rng)
+    p = X[rows] @ direction
+    threshold, half_width = _cut(p, overlap)
+    right = _right_weight(p, threshold, half_width)
+    sides = rows[right < 1], rows[right > 0]
+    if max(map(len, sides)) == len(rows):
+        return Cell(next(counter))
+    left, right_side = (_grow(X, side, max_rows, overlap, rng, counter) for side in sides)
+    return Cut(direction, threshold, half_width, left, right_side)
+
+
+def _cut(p: Vector, overlap: float) -> tuple[float, float]:
+    """Return the median between two different projections, and half the width of the overlap."""
+    low, middle, high = np.quantile(p, [0.5 - overlap, 0.5, 0.5 + overlap])
+    below, above = p[p <= middle], p[p > middle]
+    threshold = (below.max() + above.min()) / 2 if len(above) else middle
+    return float(threshold), float(max(0.0, min(threshold - low, high - threshold)))
+
+
+def _right_weight(p: Vector, threshold: float, half_width: float) -> Vector:
+    """Return the weight of the right side; eq. (1), a step where nothing overlaps."""
+    if half_width <= 0:
+        return np.asarray(p > threshold, dtype=float)
+    return np.clip(0.5 + (p - threshold) / (2 * half_width), 0.0, 1.0)
+
+
+def principal_direction(X: Any, rng: np.random.Generator) -> Vector:
+    """Return a unit vector near the first principal direction, by power iteration on some of the rows."""
+    if X.shape[0] > DIRECTION_MAX_ROWS:
+        X = X[np.sort(rng.choice(X.shape[0], DIRECTION_MAX_ROWS, replace=False))]
+    mean = np.asarray(X.mean(axis=0)).ravel()
+    v = rng.normal(size=X.shape[1])
+    for _ in range(POWER_ITERATIONS):
+        projected = X @ v - mean @ v
+        v = X.T @ projected - mean * projected.sum()
+        norm = np.linalg.norm(v)
+        if not norm > 0:
+            return np.eye(X.shape[1])[0]
+        v = v / norm
+    return np.asarray(v)

@@ -1,0 +1,69 @@
+"""Cells: weights that add up, no jumps, and every point trained where it is predicted."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from foldless.grams.cells import grow_cells, principal_direction
+
+
+def memberships(tree, X):
+    weights = np.zeros((X.shape[0], tree.n_cells))
+    for cell, rows, weight in tree.route(X):
+        weights[rows, cell] = weight
+    return weights
+
+
+@pytest.fixture
+def cloud(rng):
+    return rng.normal(size=(600, 3)) * [5, 1, 0.1]
+
+
+def test_no_cell_has_more_rows_than_asked(cloud):
+    tree = grow_cells(cloud, 100)
+    assert max(len(rows) for _, rows, _ in tree.route(cloud)) <= 100
+    assert tree.n_cells >= 6
+
+
+def test_weights_add_up_to_one_wherever_a_point_is(cloud, rng):
+    tree = grow_cells(cloud, 80)
+    for X in (cloud, 10 * rng.normal(size=(200, 3))):
+        W = memberships(tree, X)
+        assert np.all(W >= 0)
+        assert W.sum(axis=1) == pytest.approx(np.ones(len(X)), abs=1e-12)
+
+
+def test_weights_change_continuously_along_a_line(cloud):
+    tree = grow_cells(cloud, 80)
+    ends = np.array([[-15.0, -3, -0.3], [15.0, 3, 0.3]])
+    coarse, fine = (
+        np.abs(np.diff(memberships(tree, ends[0] + np.linspace(0, 1, n)[:, None] * np.diff(ends, axis=0)), axis=0)).max()
+        for n in (2001, 20001)
+    )
+    assert fine == pytest.approx(coarse / 10, rel=0.3)
+
+
+def test_one_cell_is_everything(cloud):
+    tree = grow_cells(cloud, len(cloud))
+    [(cell, rows, weights)] = tree.route(cloud)
+    assert (cell, tree.n_cells) == (0, 1)
+    assert np.array_equal(rows, np.arange(len(cloud)))
+    assert np.all(weights == 1)
+
+
+def test_copies_of_one_point_stay_together():
+    X = np.repeat([[0.0, 1.0], [2.0, 1.0]], 50, axis=0)
+    tree = grow_cells(X, 10)
+    assert tree.n_cells == 2
+    assert sorted(len(rows) for _, rows, _ in tree.route(X)) == [50, 50]
+
+
+def test_sparse_points_are_cut_as_dense_ones(cloud):
+    dense, sparse = grow_cells(cloud, 100), grow_cells(sp.csr_array(cloud), 100)
+    assert memberships(sparse, sp.csr_array(cloud)) == pytest.approx(memberships(dense, cloud), abs=1e-8)
+
+
+def test_the_direction_is_the_first_principal_one(cloud, rng):
+    v = principal_direction(cloud, rng)
+    expected = np.linalg.svd(cloud - cloud.mean(axis=0))[2][0]
+    assert abs(v @ expected) == pytest.approx(1, abs=1e-6)
