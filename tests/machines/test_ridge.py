@@ -192,10 +192,10 @@ def test_the_variance_is_a_form_in_the_features():
     phi = RNG.normal(size=(6, N))
     for penalty, own in (("K", 500.0), ("I", 0.0), (T, 0.0)):
         s = Ridge(0.2, True, V, penalty).solve(LowRankGram(F), Y)
-        square, centre, rise = posterior.form(s, F)
+        square, centre, rise = posterior.relative_variance_form(s, F)
         lack = own - (phi**2).sum(1) if own else 0.0
         value = lack + np.einsum("ij,jk,ik->i", phi - centre, square, phi - centre) + rise
-        assert value == pytest.approx(posterior.spread(s, phi @ F.T, np.full(6, 500.0)), rel=1e-7)
+        assert value == pytest.approx(posterior.relative_variance(s, phi @ F.T, np.full(6, 500.0)), rel=1e-7)
         assert np.all(value > 0)
 
 
@@ -219,11 +219,20 @@ def test_auto_keeps_the_fit_at_a_tiny_alpha(bias):
     assert K @ s.alpha + s.b == pytest.approx(wave, abs=1e-3)
 
 
-def test_auto_factors_first_and_then_decomposes():
-    gram = DenseGram(K)
-    kinds = [type(Ridge(a).solve(gram, Y).smoother).__name__ for a in (0.1, 0.2, 0.3, 0.4)]
-    assert kinds == ["DenseSmoother", "DenseSmoother", "SpectralSmoother", "SpectralSmoother"]
-    assert type(Ridge(0.1).solve(LowRankGram(B[:, :3]), Y).smoother).__name__ == "SpectralSmoother"
+def test_how_a_gram_is_solved_does_not_depend_on_earlier_solves():
+    """The fit is the same to the last bit whether it is the first on its Gram or one of many."""
+    gram, machine = DenseGram(K), Ridge(0.3, bias=True, weights=V)
+    for alpha in (0.1, 0.2, 0.3, 0.4):
+        for route in ("auto", "factor", "spectrum"):
+            Ridge(alpha, True, V, route=route).solve(gram, Y)
+    for asked in (machine, machine.for_regularisation_path):
+        assert np.array_equal(asked.solve(gram, Y).alpha, asked.solve(DenseGram(K), Y).alpha)
+
+
+def test_many_alphas_on_one_gram_share_one_decomposition():
+    gram, machine = DenseGram(K), Ridge(bias=True).for_regularisation_path
+    fits = [machine.with_theta(np.log([alpha])).solve(gram, Y) for alpha in (0.1, 1.0)]
+    assert fits[0].smoother.basis is fits[1].smoother.basis
 
 
 def test_leave_one_out_at_a_tiny_lambda_keeps_its_digits():

@@ -11,7 +11,7 @@ from foldless.criteria.base import Criterion, reads
 from foldless.grams.adjoints import add_symmetric
 from foldless.machines import LinearSolution, LSSVMSolution
 from foldless.machines.least_squares.eigenbasis import EPS
-from foldless.machines.least_squares.solution import Sensitivity
+from foldless.machines.least_squares.sensitivity import Sensitivity
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from foldless.criteria.derivatives.smooth import CovarianceAdjoint, differentiat
 from foldless.criteria.folds import assign
 from foldless.machines import LinearSolution, LSSVMSolution, SmoothSolution
 from foldless.machines.least_squares.eigenbasis import EPS
-from foldless.machines.least_squares.solution import Sensitivity
+from foldless.machines.least_squares.sensitivity import Sensitivity
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from foldless.machines import (
     SupportSolutions,
     SVMSolution,
 )
-from foldless.machines.least_squares.solution import Sensitivity
+from foldless.machines.least_squares.sensitivity import Sensitivity
 
 
 @dataclass(frozen=True)

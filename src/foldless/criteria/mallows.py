@@ -14,7 +14,7 @@ from foldless.core.contracts import Reading
 from foldless.criteria.base import Criterion, reads
 from foldless.criteria.regression import noise_variance as noise
 from foldless.machines import LinearSolution
-from foldless.machines.least_squares.solution import Sensitivity
+from foldless.machines.least_squares.sensitivity import Sensitivity
 
 
 @dataclass(frozen=True)

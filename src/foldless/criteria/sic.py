@@ -34,8 +34,8 @@ from foldless.criteria.regression import noise_variance as noise
 from foldless.grams.adjoints import symmetric_operator
 from foldless.machines import LinearSolution
 from foldless.machines.least_squares.eigenbasis import scale
+from foldless.machines.least_squares.sensitivity import Sensitivity
 from foldless.machines.least_squares.smoother import DenseSmoother
-from foldless.machines.least_squares.solution import Sensitivity
 
 NORMS = ("gamma", "paper", "e", "fixed")
 

@@ -204,7 +204,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
             )
         penalty = self._penalty()
         if not isinstance(penalty, str):
-            posterior.proper(penalty)
+            posterior.penalty_eigenpairs(penalty)
         form = self._landmark_form()
         spread = (
             partial(self._spread, self._solution()) if form is None else partial(self._form_spread, *form)
@@ -223,7 +223,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
         return self._again
 
     def _spread(self, solution, X):
-        return posterior.spread(solution, self._cross(X), diagonal(self.kernel_, X))
+        return posterior.relative_variance(solution, self._cross(X), diagonal(self.kernel_, X))
 
     def _landmark_form(self):
         """Where landmarks stand for the rows, their factor and the variance as a form in their features; else None."""
@@ -233,7 +233,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
         if getattr(solution.gram, "root", None) is None:
             return None
         L, kept = solution.gram.root
-        return L, *posterior.form(solution, solution.gram.F[:, : len(kept)])
+        return L, *posterior.relative_variance_form(solution, solution.gram.F[:, : len(kept)])
 
     def _form_spread(self, L, square, centre, rise, X):
         F = solve_lower(L, self._cross(X).T).T

@@ -1,8 +1,9 @@
 """Machines: a Gram and targets in, a solution out."""
 
+from foldless.machines.least_squares.penalty import penalty_roots
 from foldless.machines.least_squares.solution import LinearSolution
 from foldless.machines.lssvm import LSSVM, LSSVMSolution
-from foldless.machines.ridge import Ridge, RidgeSolution, penalty_roots
+from foldless.machines.ridge import Ridge, RidgeSolution
 from foldless.machines.smooth import SmoothMachine, SmoothSolution, SmoothSolutions
 from foldless.machines.softmax import SoftmaxMachine, SoftmaxSolution
 from foldless.machines.subset import Forward, Subset, SubsetSolution, forward

@@ -35,3 +35,14 @@ def row_weights(machine: Machine, n: int) -> Vector:
 def fraction_of_one_row(machine: Machine, n: int) -> Vector:
     """Return which part of each point is a single row: one over the number of equal rows it stands for."""
     return np.ones(n) if machine.row_counts is None else 1 / np.maximum(machine.row_counts, 1)
+
+
+class LinearMachine(Machine):
+    """A machine whose fit is linear in its targets: ridge and subset regression."""
+
+    weights: Vector | None = None
+
+    @property
+    def penalty_is_kernel(self) -> bool:
+        """Whether the penalty is the Gram matrix itself, so that it changes with the kernel."""
+        return False

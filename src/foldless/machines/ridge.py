@@ -9,7 +9,8 @@ absent. In the whitened coordinates of :mod:`foldless.machines.least_squares.eig
 .. math:: S = D K D \;\;(T = K), \qquad S = Z Z', \quad Z = D K L^{-T} \;\;(T = L L').  \tag{2}
 
 S comes from one eigendecomposition, or one singular value decomposition of Z (K² is never formed), and serves every
-:math:`\lambda`. Directions that T does not penalise join the free ones.
+:math:`\lambda`. Directions that T does not penalise join the free ones. For a single :math:`\lambda` and T = K one Cholesky
+factorisation is about ten times cheaper.
 
 The posterior reading of the same model, :math:`f \sim N(0, \sigma^2 K / \lambda)` for T = K, has the marginal likelihood
 
@@ -24,34 +25,30 @@ References
 .. [2] Akaike, *Likelihood and the Bayes procedure* (1980).
 """
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from foldless.core.contracts import Machine, Vector
+from foldless.core.contracts import Gram, Matrix, Vector
 from foldless.core.errors import NotPositiveDefinite, Undefined
-from foldless.machines.least_squares.eigenbasis import (
-    EPS,
-    Basis,
-    column_space,
-    intercept,
-    kernel_basis,
-    scale,
-    thin,
-)
-from foldless.machines.least_squares.gp_posterior import spread
+from foldless.machines.base import LinearMachine, row_weights
+from foldless.machines.least_squares.eigenbasis import EPS, Basis, kernel_basis, thin
+from foldless.machines.least_squares.gp_posterior import relative_variance
+from foldless.machines.least_squares.penalty import identity_basis, matrix_basis
+from foldless.machines.least_squares.sensitivity import Sensitivity
 from foldless.machines.least_squares.smoother import DenseSmoother, SpectralSmoother, along_path
-from foldless.machines.least_squares.solution import LinearSolution, Sensitivity, checked_targets
+from foldless.machines.least_squares.solution import LinearSolution, checked_targets
 
-VISITS = 2  # solves on one Gram before the eigendecomposition pays: it costs about ten factorisations
-TINY = 1e4 * EPS  # alpha over n K_ii below which an explicit inverse keeps no more than four digits
-AT_ONCE = 0.2  # rank over n up to which thin factors are quicker even for one solve
-NEGATIVE = 1e-8  # eigenvalues of T below minus this, relative to the largest, are no rounding
+ROUTES = ("auto", "spectrum", "factor")
+FACTOR_MIN_ALPHA = 1e4 * EPS  # in units of n K_ii; below, an explicit inverse has fewer than four digits
+SINGLE_SOLVE_MAX_RANK_FRACTION = 0.2  # rank over n up to which a thin root is faster even for a single solve
 
 
 @dataclass(frozen=True, eq=False)
-class Ridge(Machine):
+class Ridge(LinearMachine):
     r"""Kernel ridge regression.
 
     Parameters
@@ -65,11 +62,11 @@ class Ridge(Machine):
     penalty : {"K", "I"} or array of shape (n, n), default="K"
         T in (1).
     row_counts : array of shape (n,), optional
-        How many equal rows each row stands for (their weights are then part of ``weights``): criteria count them.
+        Number of equal rows that each row stands for (they are part of ``weights`` already): criteria count them.
     route : {"auto", "spectrum", "factor"}, default="auto"
-        How to solve. ``"spectrum"`` makes every further ridge parameter on the same Gram cheap, ``"factor"`` (dense
-        Gram, T = K) is the faster one for a single solve. ``"auto"`` decomposes a matrix of low rank at once,
-        and factors any other twice before it does.
+        How to solve. ``"spectrum"`` makes every further ridge parameter on the same Gram cheap; see
+        :attr:`for_regularisation_path`. ``"factor"`` (dense Gram, T = K) is faster for a single solve. ``"auto"``
+        decomposes a matrix of low rank, or with a tiny alpha, and factors any other.
 
     Examples
     --------
@@ -82,60 +79,68 @@ class Ridge(Machine):
     alpha: float = 1.0
     bias: bool = False
     weights: Vector | None = None
-    penalty: Any = "K"
+    penalty: str | ArrayLike = "K"
     row_counts: Vector | None = None
     route: str = "auto"
 
-    sign: ClassVar[float] = -1.0  # a larger alpha fits less
+    sign: ClassVar[float] = -1.0  # a larger alpha fits less closely
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not (np.isfinite(self.alpha) and self.alpha > 0):
             raise ValueError(f"alpha must be positive, got {self.alpha!r}.")
         if isinstance(self.penalty, str) and self.penalty not in ("K", "I"):
             raise ValueError(f"penalty must be 'K', 'I' or a matrix, got {self.penalty!r}.")
         if self.weights is not None and not (np.min(self.weights) > 0 and np.isfinite(self.weights).all()):
             raise ValueError("weights must be positive and finite; leave out rows of weight zero.")
+        if self.route not in ROUTES:
+            raise ValueError(f"route must be one of {', '.join(ROUTES)}; got {self.route!r}.")
 
     @property
-    def theta(self):
+    def theta(self) -> Vector:
         """``[log alpha]``."""
         return np.array([np.log(self.alpha)])
 
-    def with_theta(self, theta):
+    def with_theta(self, theta: Vector) -> Self:
         """Return the machine with another alpha."""
         return replace(self, alpha=float(np.exp(theta[0])))
 
     @property
-    def penalty_is_kernel(self):
-        """Whether the penalty moves with K."""
+    def for_regularisation_path(self) -> Self:
+        """The machine that solves through eigenpairs, which many values of alpha on one Gram share."""
+        return replace(self, route="spectrum")
+
+    @property
+    def penalty_is_kernel(self) -> bool:
+        """Whether the penalty is the Gram matrix itself, so that it changes with the kernel."""
         return isinstance(self.penalty, str) and self.penalty == "K"
 
-    def on_rows(self, rows):
+    def on_rows(self, rows: NDArray[np.intp]) -> Self:
         """Return the machine for some of the rows, with their weights and counts and the penalty of their coefficients."""
         fewer = super().on_rows(rows)
         if isinstance(self.penalty, str):
             return fewer
         return replace(fewer, penalty=np.asarray(self.penalty, float)[np.ix_(rows, rows)])
 
-    def solve(self, gram, Y, start=None):
-        """Fit all columns of ``Y`` (n, k); a warm start is of no use and ignored."""
+    def solve(self, gram: Gram, Y: Matrix, start: None = None) -> "RidgeSolution":
+        """Fit all columns of ``Y`` (n, k). The fit is in closed form and needs no start."""
         Y = checked_targets(gram, Y)
         if self._prefers_factor(gram):
             try:
                 return self._by_factor(gram, Y)
-            except NotPositiveDefinite:  # rounding below zero, or an indefinite K: the spectrum tells
+            except NotPositiveDefinite:
+                # Rounding made an eigenvalue negative, or K is indefinite: the eigenpairs can tell.
                 pass
         basis = self.basis(gram)
         return RidgeSolution(gram, self, Y, SpectralSmoother(basis, self.alpha), basis.targets(Y))
 
-    def path(self, gram, Y, alphas):
+    def path(self, gram: Gram, Y: Matrix, alphas: Sequence[float]) -> "tuple[RidgeSolution, ...]":
         """Fit a whole path of ridge parameters from one decomposition.
 
         Parameters
         ----------
         gram : Gram
         Y : array of shape (n, k)
-        alphas : array of shape (L,)
+        alphas : sequence of L floats
 
         Returns
         -------
@@ -143,127 +148,72 @@ class Ridge(Machine):
             Their leverages and residuals come from two matrix products for all of them.
         """
         Y, basis = checked_targets(gram, Y), self.basis(gram)
-        machines = [replace(self, alpha=float(alpha), route="spectrum") for alpha in alphas]
-        smoothers = along_path(basis, basis.targets(Y), [machine.alpha for machine in machines])
+        targets = basis.targets(Y)
+        machines = [replace(self.for_regularisation_path, alpha=float(alpha)) for alpha in alphas]
+        smoothers = along_path(basis, targets, [machine.alpha for machine in machines])
         return tuple(
-            RidgeSolution(gram, machine, Y, smoother, basis.targets(Y))
+            RidgeSolution(gram, machine, Y, smoother, targets)
             for machine, smoother in zip(machines, smoothers, strict=True)
         )
 
-    def basis(self, gram):
-        """Return the eigenpairs all ridge parameters share; computed once per Gram."""
+    def basis(self, gram: Gram) -> Basis:
+        """Return the eigenpairs that all ridge parameters share; computed once per Gram."""
         if self.penalty_is_kernel:
             return kernel_basis(gram, self.bias, self.weights)
-        if self._key not in gram.memo:
-            gram.memo[self._key] = (self._decompose(gram), self.penalty, self.weights)
-        return gram.memo[self._key][0]
+        if self.basis_key not in gram.memo:
+            # Penalty and weights are stored too: as long as they live, no other array has their id.
+            gram.memo[self.basis_key] = (self._decompose(gram), self.penalty, self.weights)
+        return gram.memo[self.basis_key][0]
 
     @property
-    def _key(self):
+    def basis_key(self) -> Hashable:
+        """Key under which a Gram caches results that do not depend on alpha."""
         penalty = self.penalty if isinstance(self.penalty, str) else id(self.penalty)
         return ("ridge", penalty, self.bias, id(self.weights))
 
-    def _prefers_factor(self, gram):
+    def _decompose(self, gram: Gram) -> Basis:
+        if isinstance(self.penalty, str):
+            return identity_basis(gram, self.bias, self.weights)
+        return matrix_basis(gram, self.penalty, self.bias, self.weights)
+
+    def _prefers_factor(self, gram: Gram) -> bool:
         if not (self.penalty_is_kernel and gram.dense) or self.route == "spectrum":
             return False
         if self.route == "factor":
             return True
-        if self.alpha < TINY * gram.n * np.max(gram.diag()):
-            return False
-        visits = gram.memo.setdefault(("visits", *self._key), [])
-        visits.append(self.alpha)
-        if len(visits) == 1:
-            return thin(gram, AT_ONCE) is gram
-        return len(visits) <= VISITS and thin(gram) is gram
+        tiny = self.alpha < FACTOR_MIN_ALPHA * gram.n * np.max(gram.diag())
+        return not tiny and thin(gram, SINGLE_SOLVE_MAX_RANK_FRACTION) is gram
 
-    def _by_factor(self, gram, Y):
-        v = np.ones(gram.n) if self.weights is None else self.weights
+    def _by_factor(self, gram: Gram, Y: Matrix) -> "RidgeSolution":
+        v = row_weights(self, gram.n)
         R, logdet = gram.residual_maker(v / self.alpha, self.bias)
         logdet -= np.log(v.sum() / self.alpha) if self.bias else 0.0
-        smoother = DenseSmoother(R, self.alpha, self._root, logdet, int(self.bias))
+        root = None if self.weights is None else np.sqrt(self.weights)
+        smoother = DenseSmoother(R, self.alpha, root, logdet, int(self.bias))
         return RidgeSolution(gram, self, Y, smoother, smoother.targets(Y))
-
-    @property
-    def _root(self):
-        return None if self.weights is None else np.sqrt(self.weights)
-
-    def _decompose(self, gram):
-        if not isinstance(self.penalty, str):
-            return self._matrix_basis(gram)
-        if self.weights is None and not self.bias:
-            Q, mu = thin(gram).spectrum()
-            none = np.zeros((gram.n, 0))
-            return Basis(Q, mu**2, none, Q.shape[1] >= gram.n, None, Q * mu, none)
-        return self._identity_basis(gram)
-
-    def _identity_basis(self, gram):
-        free = intercept(gram.n, self.bias, self.weights)
-        root = np.ones(gram.n) if self._root is None else self._root
-        Q, s = thin(gram).image_beside(free, root)
-        coef_map = gram.matmul(scale(root, Q))
-        return Basis(
-            Q, s, free, Q.shape[1] + free.shape[1] >= gram.n, self._root, coef_map, np.zeros_like(free)
-        )
-
-    def _matrix_basis(self, gram):
-        r"""Basis for a matrix T: unpenalised coefficients are free, the others are measured by :math:`T^{1/2}`."""
-        root = np.ones(gram.n) if self._root is None else self._root
-        B, E = penalty_roots(self.penalty, gram.n)
-        C = np.column_stack([*([root] if self.bias else []), scale(root, gram.matmul(E))])
-        free, back = column_space(C)
-        Q, s = thin(gram).image_beside(free, root, B)
-        lift_free = E @ back[int(self.bias) :]
-        coef_map = B @ (B.T @ gram.matmul(scale(root, Q)))
-        coef_map = coef_map - lift_free @ (free.T @ scale(root, gram.matmul(coef_map)))
-        return Basis(Q, s, free, Q.shape[1] + free.shape[1] >= gram.n, self._root, coef_map, lift_free)
-
-
-def penalty_roots(T, n):
-    """Return B with ``T^+ = B B'`` and an orthonormal basis E of the null space of T.
-
-    Parameters
-    ----------
-    T : array-like of shape (n, n)
-        A penalty; one that is not symmetric, finite and positive semi-definite is refused.
-    n : int
-        The number of rows it is to have.
-    """
-    T = np.asarray(T, dtype=float)
-    if T.shape != (n, n):
-        raise ValueError(f"the penalty matrix must have shape ({n}, {n}), got {T.shape}.")
-    if not np.isfinite(T).all():
-        raise ValueError("the penalty matrix contains NaN or infinity.")
-    if not np.allclose(T, T.T, rtol=0, atol=NEGATIVE * np.abs(T).max()):
-        raise ValueError("the penalty matrix must be symmetric.")
-    t, E = np.linalg.eigh(T)
-    if t[0] < -NEGATIVE * max(t[-1], 0.0) or t[-1] <= 0:
-        raise NotPositiveDefinite(
-            "the penalty matrix", t[0], "It must be positive semi-definite and not zero."
-        )
-    used = t > n * EPS * t[-1]
-    return E[:, used] / np.sqrt(t[used]), E[:, ~used]
 
 
 @dataclass(frozen=True, eq=False)
 class RidgeSolution(LinearSolution):
     """A ridge fit; see :class:`foldless.machines.least_squares.solution.LinearSolution`."""
 
+    machine: Ridge
+
     @property
-    def lam(self):
+    def lam(self) -> float:
         """The ridge parameter."""
         return self.machine.alpha
 
     @property
-    def precision(self):
-        """What a point weighs against the prior, ``v / lam``."""
-        v = np.ones(self.n) if self.machine.weights is None else self.machine.weights
-        return v / self.lam
+    def precision(self) -> Vector:
+        """Weights of the rows against the prior, ``v / lam``."""
+        return row_weights(self.machine, self.n) / self.lam
 
-    def at(self, alpha):
+    def at(self, alpha: float) -> "RidgeSolution":
         """Return the fit with another ridge parameter, from the shared eigenpairs."""
-        return replace(self.machine, alpha=alpha, route="spectrum").solve(self.gram, self.Y)
+        return replace(self.machine.for_regularisation_path, alpha=alpha).solve(self.gram, self.Y)
 
-    def variances(self, sigma2=None):
+    def variances(self, sigma2: ArrayLike | None = None) -> Vector:
         """Return the given noise variances, or the profiled ones ``y'Ry / m``, (k,)."""
         if sigma2 is not None:
             return np.broadcast_to(np.asarray(sigma2, float), self.Y.shape[1:])
@@ -275,41 +225,42 @@ class RidgeSolution(LinearSolution):
             )
         return q / self.penalised
 
-    def deviance(self, sigma2=None):
+    def deviance(self, sigma2: ArrayLike | None = None) -> tuple[float, float, Sensitivity]:
         """Return -2 log marginal likelihood, eq. (3), as (value, slope in ln lam, sensitivity); mean over outputs."""
         s, t = self.smoother, self.targets
         self._needs_proper_prior()
         m, s2 = self.penalised, self.variances(sigma2)
-        value = m * np.log(2 * np.pi * s2) + s.quadratic(t) / s2 + s.logdet() + self._jacobian()
+        value = m * np.log(2 * np.pi * s2) + s.quadratic(t) / s2 + s.logdet() + self._log_jacobian()
         slope = s.quadratic_slope(t) / s2 - (m - self.residual_df)
         M = Sensitivity(inverse=1.0, P=-t.Y / (2 * s2 * len(s2)), Q=t.Y)
         return float(value.mean()), float(slope.mean()), M
 
-    def _jacobian(self):
+    def _log_jacobian(self) -> float:
+        """Return the terms of eq. (3) that depend on the weights alone."""
         if self.machine.weights is None:
             return 0.0
-        v, row_counts = self.machine.weights, self.machine.row_counts
-        row_counts = np.ones(self.n) if row_counts is None else row_counts
-        mean = np.log(v.sum() / row_counts.sum()) if self.machine.bias else 0.0
-        return mean - row_counts @ np.log(v / row_counts)
+        v, counts = self.machine.weights, self.machine.row_counts
+        counts = np.ones(self.n) if counts is None else counts
+        mean = np.log(v.sum() / counts.sum()) if self.machine.bias else 0.0
+        return float(mean - counts @ np.log(v / counts))
 
-    def _needs_proper_prior(self):
+    def _needs_proper_prior(self) -> None:
         if self.smoother.penalised + int(self.machine.bias) < self.n:
             raise Undefined("the marginal likelihood is undefined: the penalty matrix is singular.")
 
-    def variance(self, cross, prior, sigma2=None):
-        r"""Posterior variance of the function at new points, (m, k): :mod:`foldless.machines.least_squares.gp_posterior`, eq. (2).
+    def variance(self, cross: Matrix, prior: Vector, sigma2: ArrayLike | None = None) -> Matrix:
+        r"""Return the posterior variance of the function at p new points, (p, k).
 
-        For T = K the latent variance of a Gaussian process with kernel :math:`(\sigma^2/\lambda) k` and noise
-        :math:`\sigma^2 / v_i`.
+        For T = K it is the latent variance of a Gaussian process with kernel :math:`(\sigma^2/\lambda) k` and noise
+        :math:`\sigma^2 / v_i`; see :mod:`foldless.machines.least_squares.gp_posterior`, eq. (2).
 
         Parameters
         ----------
-        cross : array of shape (m, n)
+        cross : array of shape (p, n)
             Kernel between the new points and the training points.
-        prior : array of shape (m,)
+        prior : array of shape (p,)
             Kernel of each new point with itself.
         sigma2 : float or array of shape (k,), optional
             Noise variance; by default profiled.
         """
-        return np.multiply.outer(spread(self, cross, prior), self.variances(sigma2) / self.lam)
+        return np.multiply.outer(relative_variance(self, cross, prior), self.variances(sigma2) / self.lam)

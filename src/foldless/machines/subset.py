@@ -10,19 +10,23 @@ References
 .. [1] Sugiyama and Müller, JMLR 3 (2002), section 3.3.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from foldless.core.contracts import Machine, Vector
+from foldless.core.contracts import Gram, Matrix, Vector
 from foldless.core.errors import Undefined
+from foldless.machines.base import LinearMachine
 from foldless.machines.least_squares.eigenbasis import EPS, Basis, column_space, intercept, scale
 from foldless.machines.least_squares.smoother import SpectralSmoother
 from foldless.machines.least_squares.solution import LinearSolution, checked_targets
 
 
 @dataclass(frozen=True, eq=False)
-class Subset(Machine):
+class Subset(LinearMachine):
     """Least squares on the kernel functions of a subset of the points.
 
     Parameters
@@ -34,7 +38,7 @@ class Subset(Machine):
     weights : array of shape (n,), optional
         Positive sample weights; by default all 1.
     row_counts : array of shape (n,), optional
-        How many equal rows each row stands for; criteria count them.
+        Number of equal rows that each row stands for; criteria count them.
 
     Examples
     --------
@@ -45,14 +49,12 @@ class Subset(Machine):
     array([2., 0.])
     """
 
-    indices: Vector
+    indices: Sequence[int] | NDArray[np.intp]
     bias: bool = False
     weights: Vector | None = None
     row_counts: Vector | None = None
 
-    penalty_is_kernel = False  # no penalty that could move with K
-
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         S = np.asarray(self.indices)
         if S.ndim != 1:
             raise ValueError(f"indices must be a list of row numbers, got {self.indices!r}.")
@@ -66,41 +68,31 @@ class Subset(Machine):
             raise ValueError("weights must be positive; leave out rows of weight zero.")
         object.__setattr__(self, "indices", S)
 
-    def on_rows(self, rows):
+    def on_rows(self, rows: NDArray[np.intp]) -> Self:
         """Return the machine for some of the rows; it loses the kernel functions of the others."""
         place = {row: position for position, row in enumerate(np.asarray(rows).tolist())}
-        kept = [place[row] for row in self.indices.tolist() if row in place]
+        kept = [place[row] for row in np.asarray(self.indices).tolist() if row in place]
         return replace(super().on_rows(rows), indices=kept)
 
-    def solve(self, gram, Y, start=None):
-        """Fit all columns of ``Y`` (n, k)."""
+    def solve(self, gram: Gram, Y: Matrix, start: None = None) -> "SubsetSolution":
+        """Fit all columns of ``Y`` (n, k). The fit is in closed form and needs no start."""
         if np.min(self.indices) < 0 or np.max(self.indices) >= gram.n:
             raise ValueError(f"indices must lie in 0..{gram.n - 1}.")
-        Y = checked_targets(gram, Y)
-        basis = self._basis(gram)
+        Y, basis = checked_targets(gram, Y), self._basis(gram)
         return SubsetSolution(gram, self, Y, SpectralSmoother(basis, 1.0), basis.targets(Y))
 
-    def _basis(self, gram):
-        n = gram.n
-        root = np.ones(n) if self.weights is None else np.sqrt(self.weights)
-        C = scale(root, gram.matmul(np.eye(n)[:, self.indices]))
-        if self.bias:
-            C = np.column_stack([root, C])
-        free, back = column_space(C)
+    def _basis(self, gram: Gram) -> Basis:
+        """Return a basis in which everything is free and nothing penalised."""
+        n, root = gram.n, None if self.weights is None else np.sqrt(self.weights)
+        ones = np.ones(n) if root is None else root
+        C = scale(ones, gram.matmul(np.eye(n)[:, self.indices]))
+        free, back = column_space(np.column_stack([ones, C]) if self.bias else C)
         if free.shape[1] == 0:
             raise Undefined("every kernel function of the subset is zero on the data.")
-        lift_free = np.zeros((n, free.shape[1]))
-        lift_free[self.indices] = back[int(self.bias) :]
-        empty = np.zeros((n, 0))
-        return Basis(
-            empty,
-            np.zeros(0),
-            free,
-            free.shape[1] >= n,
-            None if self.weights is None else root,
-            empty,
-            lift_free,
-        )
+        free_coef_map = np.zeros((n, free.shape[1]))
+        free_coef_map[self.indices] = back[int(self.bias) :]
+        none = np.zeros((n, 0))
+        return Basis(none, np.zeros(0), free, free.shape[1] >= n, root, none, free_coef_map)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,14 +102,32 @@ class SubsetSolution(LinearSolution):
 
 @dataclass(frozen=True)
 class Forward:
-    """What a forward selection found: the best subset, and the value after each step in ``values``."""
+    """Result of a forward selection.
 
-    indices: np.ndarray
+    Attributes
+    ----------
+    indices : array of shape (m,)
+        The best subset.
+    values : tuple of float
+        The cost after each step.
+    order : tuple of int
+        The rows in the order in which they were added, those after the best step included.
+    """
+
+    indices: NDArray[np.intp]
     values: tuple[float, ...]
     order: tuple[int, ...]
 
 
-def forward(gram, Y, score, machine, max_size=None, pool=20, patience=5):
+def forward(
+    gram: Gram,
+    Y: Matrix,
+    score: Callable[[SubsetSolution], float],
+    machine: Subset,
+    max_size: int | None = None,
+    pool: int = 20,
+    patience: int = 5,
+) -> Forward:
     """Choose a subset greedily: at each step the kernel function whose addition scores best.
 
     Parameters
@@ -142,20 +152,22 @@ def forward(gram, Y, score, machine, max_size=None, pool=20, patience=5):
     """
     n = gram.n
     root = np.ones(n) if machine.weights is None else np.sqrt(machine.weights)
-    start = intercept(n, machine.bias, machine.weights)
-    Z = _beside(start, scale(root, gram.matmul(np.eye(n))))
-    rho = _beside(start, scale(root, np.asarray(Y, float)))
+    free = intercept(n, machine.bias, machine.weights)
+    # Kernel functions and targets, orthogonal to everything that is in the model.
+    Z = _without(free, scale(root, gram.matmul(np.eye(n))))
+    rho = _without(free, scale(root, np.asarray(Y, float)))
     floor = n * EPS * max((Z**2).sum(0).max(), np.finfo(float).tiny)
-    order, values = [], []
+    order: list[int] = []
+    values: list[float] = []
     for _ in range(max(1, n // 2) if max_size is None else max_size):
         candidates = _promising(Z, rho, floor, pool)
-        scored = [(_score(score, gram, Y, replace(machine, indices=[*order, int(j)])), j) for j in candidates]
+        scored = [(_score(score, gram, Y, replace(machine, indices=[*order, j])), j) for j in candidates]
         if not scored or not np.isfinite(min(scored)[0]):
             break
         value, j = min(scored)
-        order, values = [*order, int(j)], [*values, value]
+        order, values = [*order, j], [*values, value]
         q = (Z[:, j] / np.linalg.norm(Z[:, j]))[:, None]
-        Z, rho = _beside(q, Z), _beside(q, rho)
+        Z, rho = _without(q, Z), _without(q, rho)
         Z[:, j] = 0
         if len(values) - int(np.argmin(values)) > patience:
             break
@@ -164,18 +176,20 @@ def forward(gram, Y, score, machine, max_size=None, pool=20, patience=5):
     return Forward(np.array(order[: int(np.argmin(values)) + 1]), tuple(values), tuple(order))
 
 
-def _beside(Q, M):
+def _without(Q: Matrix, M: Matrix) -> Matrix:
+    """Return the part of M orthogonal to the orthonormal columns of Q."""
     return M - Q @ (Q.T @ M)
 
 
-def _promising(Z, rho, floor, pool):
+def _promising(Z: Matrix, rho: Matrix, floor: float, pool: int) -> list[int]:
+    """Return the columns of Z that lower the residual sum of squares most, at most ``pool`` of them."""
     norms = (Z**2).sum(0)
     drop = np.where(norms > floor, ((Z.T @ rho) ** 2).sum(1) / np.maximum(norms, floor), -1.0)
     best = np.argsort(-drop, kind="stable")[:pool]
-    return best[drop[best] >= 0]
+    return best[drop[best] >= 0].tolist()
 
 
-def _score(score, gram, Y, machine):
+def _score(score: Callable[[SubsetSolution], float], gram: Gram, Y: Matrix, machine: Subset) -> float:
     try:
         return score(machine.solve(gram, Y))
     except Undefined:

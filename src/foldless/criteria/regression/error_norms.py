@@ -11,7 +11,7 @@ import numpy as np
 from foldless.core.contracts import Matrix, Vector
 from foldless.core.errors import NotPositiveDefinite
 from foldless.machines.least_squares.eigenbasis import EPS, Basis, kernel_basis, scale
-from foldless.machines.least_squares.solution import Sensitivity
+from foldless.machines.least_squares.sensitivity import Sensitivity
 
 STABILISER = 1e-2  # gamma, relative to the largest eigenvalue
 

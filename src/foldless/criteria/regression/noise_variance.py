@@ -33,7 +33,7 @@ from scipy.optimize import minimize_scalar
 from foldless.core.errors import Undefined, UnknownName
 from foldless.machines import Ridge, RidgeSolution
 from foldless.machines.least_squares.eigenbasis import EPS, same_array
-from foldless.machines.least_squares.solution import Sensitivity
+from foldless.machines.least_squares.sensitivity import Sensitivity
 
 PER_MODEL = "per-model"
 DECADES = (-13.0, 3.0)  # ridge parameters tried, relative to the largest eigenvalue, in powers of ten
@@ -130,7 +130,7 @@ def estimate(name, solution):
         raise UnknownName("sigma2", name, [*ESTIMATORS, PER_MODEL])
     if not isinstance(solution, RidgeSolution):
         solution = _plain(solution.machine).solve(solution.gram, solution.Y)
-    key = ("noise", name, solution.machine._key)
+    key = ("noise", name, solution.machine.basis_key)
     known = solution.gram.memo.get(key, (None, None))
     if not same_array(known[0], solution.Y):
         known = (solution.Y, ESTIMATORS[name](solution))

@@ -8,16 +8,18 @@ what neither ``free`` nor ``Q`` spans.
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from foldless.core.contracts import Matrix, Vector
+from foldless.core.contracts import Gram, Matrix, Vector
 from foldless.core.linalg import thin_root
 from foldless.grams import LowRankGram
 from foldless.grams.features import Features
 
 EPS = np.finfo(float).eps
-FEW = 300  # rows up to which an eigendecomposition is too quick to be avoided
+THIN_MIN_ROWS = 300  # with fewer rows an eigendecomposition is so fast that a thin root does not pay
+THIN_MAX_RANK_FRACTION = 0.5  # rank over n up to which a thin root makes eigenpairs cheaper
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,118 +43,119 @@ class Basis:
     Q: Matrix
     s: Vector
     free: Matrix
-    complete: bool
+    complete: bool  # Q and free span everything: N = 0
     root: Vector | None = None  # sqrt(v)
     coef_map: Matrix | None = None
     free_coef_map: Matrix | None = None
-    memo: dict = field(default_factory=dict)
+    memo: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def n(self):
+    def n(self) -> int:
         """Number of rows."""
         return len(self.Q)
 
     @property
-    def null(self):
+    def null(self) -> int:
         """Dimension of what neither ``free`` nor ``Q`` spans."""
         return 0 if self.complete else self.n - self.free.shape[1] - len(self.s)
 
-    def squares(self, f):
+    def squares(self, f: Matrix) -> Matrix:
         """Return the squares of ``Q`` times ``f``, (r,) or (r, L): diagonals of functions of S."""
         return Features(self.Q).each(lambda Q: Q**2 @ f)
 
     @cached_property
-    def null_diag(self):
+    def null_diag(self) -> Vector:
         """Diagonal of ``N``."""
         if self.complete:
             return np.zeros(self.n)
         return np.maximum(1 - (self.free**2).sum(1) - self.squares(np.ones(len(self.s))), 0)
 
-    def outside(self, M):
+    def outside(self, M: Matrix) -> Matrix:
         """Return ``N M``."""
         if self.complete:
             return np.zeros_like(M)
         M = M - self.free @ (self.free.T @ M)
         return M - self.Q @ (self.Q.T @ M)
 
-    def whiten(self, M):
+    def whiten(self, M: Matrix) -> Matrix:
         """Return ``D M``."""
         return M if self.root is None else scale(self.root, M)
 
-    def targets(self, Y):
-        """Return the targets in this basis, remembered for the next ridge parameter."""
+    def targets(self, Y: Matrix) -> Targets:
+        """Return the targets in this basis; those of the last ``Y`` are cached for the next ridge parameter."""
         known = self.memo.get("targets", (None, None))
         if not same_array(known[0], Y):
             known = (Y, self._targets(self.whiten(Y)))
             self.memo["targets"] = known
         return known[1]
 
-    def _targets(self, Y):
+    def _targets(self, Y: Matrix) -> Targets:
         rest = None if self.complete else self.outside(Y)
         rest2 = np.zeros(Y.shape[1]) if rest is None else (rest**2).sum(0)
         return Targets(Y, self.Q.T @ Y, rest, rest2)
 
 
-def same_array(A, B):
-    """Tell whether two arrays are views of the same numbers; A must be alive, None is none."""
+def same_array(A: Matrix | None, B: Matrix) -> bool:
+    """Return True if both arrays are the same memory, read in the same way. ``A`` must not have been freed."""
     return A is B or (A is not None and A.__array_interface__ == B.__array_interface__)
 
 
-def scale(v, M):
+def scale(v: Vector, M: Matrix) -> Matrix:
     """Return ``diag(v) M`` for a vector or a matrix M."""
     return v * M if M.ndim == 1 else v[:, None] * M
 
 
-def intercept(n, bias, weights):
-    """Return the free direction of an intercept, (n, 1), or none, (n, 0)."""
+def intercept(n: int, bias: bool, weights: Vector | None) -> Matrix:
+    """Return the free direction of an intercept (n, 1), or an array (n, 0) without one."""
     if not bias:
         return np.zeros((n, 0))
     root = np.ones(n) if weights is None else np.sqrt(weights)
     return (root / np.linalg.norm(root))[:, None]
 
 
-def thin(gram, most=0.5):
-    """Return a Gram that equals ``gram`` to rounding and is cheap to decompose, or ``gram`` itself; found once.
+def thin(gram: Gram, max_rank_fraction: float = THIN_MAX_RANK_FRACTION) -> Gram:
+    """Return a Gram that equals ``gram`` to rounding and is cheap to decompose, or ``gram`` itself; computed once.
 
-    The matrix of a smooth kernel has a numerical rank r far below n. With thin factors its eigenpairs cost
-    O(n^2 r) and not O(n^3).
+    The matrix of a smooth kernel has a numerical rank r far below n. With a thin root its eigenpairs cost O(n^2 r) and
+    not O(n^3).
 
     Parameters
     ----------
     gram : Gram
-    most : float
-        The largest r / n of use; beyond one half thin factors no longer pay. To learn that r is larger costs
-        little where ``most`` is small.
+    max_rank_fraction : float
+        Largest r / n at which the thin root is returned. Small values make it cheap to find out that r is larger.
     """
-    if not gram.dense or gram.n <= FEW:
+    if not gram.dense or gram.n <= THIN_MIN_ROWS:
         return gram
-    memo = gram.memo
-    if "thin" not in memo and most > memo.get("thicker than", 0.0):
-        F = thin_root(gram.K, int(most * gram.n))
-        memo.update({"thicker than": most} if F is None else {"thin": LowRankGram(F)})
-    return memo.get("thin", gram)
+    memo, max_rank = gram.memo, int(max_rank_fraction * gram.n)
+    if "thin" not in memo and max_rank > memo.get("rank above", 0):
+        F = thin_root(gram.K, max_rank)
+        memo.update({"rank above": max_rank} if F is None else {"thin": LowRankGram(F)})
+    found = memo.get("thin")
+    return gram if found is None or found.F.shape[1] > max_rank else found
 
 
-def kernel_basis(gram, bias, weights):
+def kernel_basis(gram: Gram, bias: bool, weights: Vector | None) -> Basis:
     """Return the basis of K itself, whitened and beside the intercept; computed once per Gram.
 
-    It is the basis of the penalty K, and what function norms are measured in for every other machine.
+    It is the basis of the penalty K, and function norms are measured in it for every other machine.
     """
     key = ("kernel basis", bias, id(weights))
     if key not in gram.memo:
         free = intercept(gram.n, bias, weights)
         root = None if weights is None else np.sqrt(weights)
-        v = np.ones(gram.n) if weights is None else weights
         if weights is None and not bias:
             Q, s = thin(gram).spectrum()
         else:
+            v = np.ones(gram.n) if weights is None else weights
             pairs = thin(gram).weighted_spectrum(v, bias)
             Q, s = pairs.Q, pairs.nu
+        # The weights are stored too: as long as they live, no other array has their id.
         gram.memo[key] = (Basis(Q, s, free, Q.shape[1] + free.shape[1] >= gram.n, root), weights)
     return gram.memo[key][0]
 
 
-def column_space(C):
+def column_space(C: Matrix) -> tuple[Matrix, Matrix]:
     """Return an orthonormal basis U of the range of C, redundant columns recognised, and ``C^+ U``."""
     U, d, Vt = np.linalg.svd(C, full_matrices=False)
     rank = int(np.sum(d > max(C.shape) * EPS * d[0])) if len(d) else 0

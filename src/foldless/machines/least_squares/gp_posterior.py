@@ -27,17 +27,22 @@ References
 .. [1] Rasmussen and Williams (2006), *Gaussian Processes for Machine Learning*, section 2.7.
 """
 
-import numpy as np
+from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from foldless.core.contracts import Matrix, Vector
 from foldless.core.errors import Undefined
+from foldless.machines.base import row_weights
 from foldless.machines.least_squares.eigenbasis import EPS, scale
 from foldless.machines.least_squares.smoother import DenseSmoother
 
-DIGITS = 1e-7  # relative error of a variance that is still fine
+VARIANCE_MAX_ERROR = 1e-7  # relative; above, the eigenpairs are used instead of an explicit inverse
 
 
-def spread(solution, cross, prior):
-    """Return the bracket of eq. (2) or (3) for p new points, (p,).
+def relative_variance(solution: Any, cross: Matrix, prior: Vector) -> Vector:
+    r"""Return the variance of f at p new points in units of :math:`\sigma^2/\lambda`: the bracket of eq. (2) or (3), (p,).
 
     Parameters
     ----------
@@ -45,81 +50,85 @@ def spread(solution, cross, prior):
     cross : array of shape (p, n)
         Kernel between the new points and the training points.
     prior : array of shape (p,)
-        Kernel of each new point with itself; only T = K looks at it.
+        Kernel of each new point with itself; used for T = K only.
     """
-    solution = _exact(solution)
-    penalty_is_kernel, half = solution.machine.penalty_is_kernel, _priced(solution, cross.T)
-    seen = cross.T if penalty_is_kernel else solution.gram.matmul(half)
-    own = prior if penalty_is_kernel else np.einsum("ij,ji->i", cross, half)
-    m, rise = _mean(solution)
+    solution = _with_exact_residual_maker(solution)
+    penalty_is_kernel, half = solution.machine.penalty_is_kernel, _inverse_penalty_times(solution, cross.T)
+    s_star = cross.T if penalty_is_kernel else solution.gram.matmul(half)
+    s_own = prior if penalty_is_kernel else np.einsum("ij,ji->i", cross, half)
+    m, mean_variance = _weighted_mean(solution)
     if solution.machine.bias:  # eq. (3)
-        Sm = _covariance(solution, m)
-        own, seen = own - 2 * m @ seen + m @ Sm, seen - Sm[:, None]
-    gain = solution.smoother.form_diag(scale(np.sqrt(_weights(solution)), seen)) / solution.lam
-    return np.maximum(own - gain + rise, 0)
+        Sm = _prior_covariance_times(solution, m)
+        s_own, s_star = s_own - 2 * m @ s_star + m @ Sm, s_star - Sm[:, None]
+    explained = solution.smoother.form_diag(_whiten(solution, s_star)) / solution.lam
+    return np.maximum(s_own - explained + mean_variance, 0)
 
 
-def form(solution, F):
-    r"""Return (square, centre, rise) with which eq. (2) or (3) is a function of features, on a Gram K = F F'.
+def relative_variance_form(solution: Any, F: Matrix) -> tuple[Matrix, Vector, float]:
+    r"""Return (square, centre, constant) with which eq. (2) or (3) is a quadratic form in features, on a Gram K = F F'.
 
     For new points with ``cross = phi F'`` the bracket is
-    :math:`(\varphi - c)\, \text{square}\, (\varphi - c)' + \text{rise}`, and for T = K also what the features lack of the
-    kernel, :math:`k(x, x) - \varphi\varphi'`.
+    :math:`(\varphi - c)\, \text{square}\, (\varphi - c)' + \text{constant}`; for T = K the part of the kernel that the
+    features lack, :math:`k(x, x) - \varphi\varphi'`, must be added.
 
     Parameters
     ----------
     solution : RidgeSolution
     F : array of shape (n, r)
     """
-    half = _priced(solution, F)
-    seen = F if solution.machine.penalty_is_kernel else solution.gram.matmul(half)
-    own = np.eye(F.shape[1]) if solution.machine.penalty_is_kernel else F.T @ half
-    gain = solution.smoother.form(scale(np.sqrt(_weights(solution)), seen)) / solution.lam
-    m, rise = _mean(solution)
-    return own - gain, F.T @ m, rise
+    half = _inverse_penalty_times(solution, F)
+    s_star = F if solution.machine.penalty_is_kernel else solution.gram.matmul(half)
+    s_own = np.eye(F.shape[1]) if solution.machine.penalty_is_kernel else F.T @ half
+    explained = solution.smoother.form(_whiten(solution, s_star)) / solution.lam
+    m, mean_variance = _weighted_mean(solution)
+    return s_own - explained, F.T @ m, mean_variance
 
 
-def _exact(solution):
+def _with_exact_residual_maker(solution: Any) -> Any:
     r"""Return the fit by its eigenpairs where an explicit inverse loses digits.
 
-    The bracket is of the order of :math:`\lambda`, its parts of :math:`|k_*|^2 / \lambda` times what R is known to.
+    The bracket is of the order of :math:`\lambda`, its parts of :math:`|k_*|^2 / \lambda` times the rounding of R.
     """
-    inverted = isinstance(solution.smoother, DenseSmoother)
-    lost = EPS * solution.n * np.max(solution.gram.diag()) ** 2 / solution.lam**2
-    return solution.at(solution.lam) if inverted and lost > DIGITS else solution
+    if not isinstance(solution.smoother, DenseSmoother):
+        return solution
+    error = EPS * solution.n * np.max(solution.gram.diag()) ** 2 / solution.lam**2
+    return solution.at(solution.lam) if error > VARIANCE_MAX_ERROR else solution
 
 
-def _weights(solution):
-    v = solution.machine.weights
-    return np.ones(solution.n) if v is None else v
+def _whiten(solution: Any, M: Matrix) -> Matrix:
+    return scale(np.sqrt(row_weights(solution.machine, solution.n)), M)
 
 
-def _mean(solution):
+def _weighted_mean(solution: Any) -> tuple[Vector, float]:
     """Return m and the last term of eq. (3); zeros without an intercept."""
     if not solution.machine.bias:
         return np.zeros(solution.n), 0.0
-    v = _weights(solution)
+    v = row_weights(solution.machine, solution.n)
     return v / v.sum(), solution.lam / v.sum()
 
 
-def _covariance(solution, M):
+def _prior_covariance_times(solution: Any, M: Matrix) -> Matrix:
     """Return S M; eq. (1)."""
     KM = solution.gram.matmul(M)
-    return KM if solution.machine.penalty_is_kernel else solution.gram.matmul(_priced(solution, KM))
+    return (
+        KM
+        if solution.machine.penalty_is_kernel
+        else solution.gram.matmul(_inverse_penalty_times(solution, KM))
+    )
 
 
-def _priced(solution, M):
-    r"""Return :math:`T^{-1} M` for a fixed penalty."""
+def _inverse_penalty_times(solution: Any, M: Matrix) -> Matrix:
+    r"""Return :math:`T^{-1} M` for a penalty matrix, M itself for T = I; not used for T = K."""
     penalty = solution.machine.penalty
     if isinstance(penalty, str):
         return M
-    t, E = proper(penalty)
+    t, E = penalty_eigenpairs(penalty)
     return E @ scale(1 / t, E.T @ M)
 
 
-def proper(T):
-    """Return the eigenvalues and eigenvectors of a penalty matrix, which must be positive definite."""
-    t, E = np.linalg.eigh(T)
+def penalty_eigenpairs(T: ArrayLike) -> tuple[Vector, Matrix]:
+    """Return the eigenvalues and eigenvectors of a penalty matrix; raise unless it is positive definite."""
+    t, E = np.linalg.eigh(np.asarray(T, dtype=float))
     if t[0] <= len(t) * EPS * t[-1]:
         raise Undefined(
             "standard deviations need a penalty matrix that is positive definite: along the null space of this one the "

@@ -9,10 +9,12 @@ with :math:`N` the projector on what neither ``free`` nor ``Q`` spans (there :ma
 :math:`1 - h`, and when ``Q`` is complete N is exactly zero, so nothing cancels for small :math:`\lambda`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from foldless.core.contracts import Matrix, Vector
 from foldless.core.linalg import self_product
@@ -21,96 +23,101 @@ from foldless.machines.least_squares.eigenbasis import Basis, Targets, scale
 
 @dataclass(frozen=True, eq=False)
 class SpectralSmoother:
-    """R through the eigenpairs of a basis, eq. (1): O(n) per ridge parameter for what is a trace or a norm."""
+    """R through the eigenpairs of a basis, eq. (1): traces and norms cost O(n) per ridge parameter."""
 
     basis: Basis
     lam: float
 
+    @property
+    def root(self) -> Vector | None:
+        """Square roots of the weights; None without weights."""
+        return self.basis.root
+
     @cached_property
-    def g(self):
-        """What is left of each coordinate."""
+    def g(self) -> Vector:
+        """Factors of the coordinates in the residuals."""
         return self.lam / (self.basis.s + self.lam)
 
     @cached_property
-    def h(self):
-        """What is fitted of each coordinate."""
+    def h(self) -> Vector:
+        """Factors of the coordinates in the fit."""
         return self.basis.s / (self.basis.s + self.lam)
 
     @property
-    def penalised(self):
+    def penalised(self) -> int:
         """Number of directions under the penalty."""
         return self.basis.n - self.basis.free.shape[1]
 
-    def trace(self):
+    def trace(self) -> float:
         """Return tr R = n - df."""
         return float(self.g.sum()) + self.basis.null
 
-    def trace2(self):
+    def trace2(self) -> float:
         """Return tr R^2."""
         return float(self.g @ self.g) + self.basis.null
 
-    def trace_slope(self):
+    def trace_slope(self) -> float:
         """Return d tr R / d ln lam."""
         return float(self.g @ self.h)
 
-    def logdet(self):
+    def logdet(self) -> float:
         """Return -ln det R over the penalised directions."""
         return float(np.log1p(self.basis.s / self.lam).sum())
 
-    def quadratic(self, t):
+    def quadratic(self, t: Targets) -> Vector:
         """Return y'Ry per column."""
         return self.g @ t.c**2 + t.rest2
 
-    def quadratic_slope(self, t):
+    def quadratic_slope(self, t: Targets) -> Vector:
         """Return d y'Ry / d ln lam."""
         return (self.g * self.h) @ t.c**2
 
-    def rss(self, t):
+    def rss(self, t: Targets) -> Vector:
         """Return y'R^2y per column."""
         return self.g**2 @ t.c**2 + t.rest2
 
-    def rss_slope(self, t):
+    def rss_slope(self, t: Targets) -> Vector:
         """Return d y'R^2y / d ln lam."""
         return 2 * (self.g**2 * self.h) @ t.c**2
 
-    def residual(self, t):
+    def residual(self, t: Targets) -> Matrix:
         """Return R y."""
         fitted = self.basis.Q @ scale(self.g, t.c)
         return fitted if t.rest is None else fitted + t.rest
 
-    def residual_slope(self, t):
+    def residual_slope(self, t: Targets) -> Matrix:
         """Return d R y / d ln lam."""
         return self.basis.Q @ scale(self.g * self.h, t.c)
 
-    def diag(self):
+    def diag(self) -> Vector:
         """Return the diagonal of R."""
         return self.basis.null_diag + self.basis.squares(self.g)
 
-    def diag_slope(self):
+    def diag_slope(self) -> Vector:
         """Return d diag(R) / d ln lam."""
         return self.basis.squares(self.g * self.h)
 
-    def apply(self, M):
+    def apply(self, M: Matrix) -> Matrix:
         """Return R M."""
         return self._function(self.g, M)
 
-    def form(self, M):
-        """Return M'R M; N is a projector, so that its part is a square, and small where N M is."""
+    def form(self, M: Matrix) -> Matrix:
+        """Return M'R M. The part of the projector N is computed as a square, so that nothing cancels where N M is small."""
         c, rest = self.basis.Q.T @ M, self.basis.outside(M)
         return c.T @ scale(self.g, c) + rest.T @ rest
 
-    def form_diag(self, M):
+    def form_diag(self, M: Matrix) -> Vector:
         """Return the diagonal of M'R M."""
         return self.g @ (self.basis.Q.T @ M) ** 2 + (self.basis.outside(M) ** 2).sum(0)
 
-    def turn(self, M):
+    def H_R_times(self, M: Matrix) -> Matrix:
         """Return H R M = -d(H M)/d ln lam."""
         return self.basis.Q @ scale(self.g * self.h, self.basis.Q.T @ M)
 
-    def _function(self, f, M):
+    def _function(self, f: Vector, M: Matrix) -> Matrix:
         return self.basis.outside(M) + self.basis.Q @ scale(f, self.basis.Q.T @ M)
 
-    def block(self, rows):
+    def block(self, rows: NDArray[np.intp]) -> Matrix:
         """Return R on some rows and columns."""
         b = self.basis
         if b.complete:
@@ -119,7 +126,7 @@ class SpectralSmoother:
         block.flat[:: len(block) + 1] += 1
         return block
 
-    def combine(self, identity, inverse):
+    def combine(self, identity: float, inverse: float) -> Matrix:
         """Return ``identity R^2 + inverse R`` as an array."""
         b = self.basis
         f = identity * self.g**2 + inverse * self.g
@@ -131,27 +138,29 @@ class SpectralSmoother:
         return T
 
     @cached_property
-    def R(self):
+    def R(self) -> Matrix:
         """R as an array."""
         return self.combine(0.0, 1.0)
 
-    def coefficients(self, t):
-        """Return alpha for a basis with a lift; D alpha-tilde for the penalty K."""
+    def coefficients(self, t: Targets) -> Matrix:
+        """Return alpha (n, k)."""
         b = self.basis
-        beta = scale(1 / (b.s + self.lam), t.c)
         if b.coef_map is not None:
-            return b.coef_map @ beta + b.free_coef_map @ (b.free.T @ t.Y)
+            return self.X_times(t.Y)
+        beta = scale(1 / (b.s + self.lam), t.c)
         alpha = b.Q @ beta if t.rest is None else b.Q @ beta + t.rest / self.lam
         return b.whiten(alpha)
 
-    def lifted(self, M):
-        """Return X M (fixed penalty)."""
+    def X_times(self, M: Matrix) -> Matrix:
+        """Return X M for a fixed penalty, where alpha = X D y."""
         b = self.basis
+        assert b.coef_map is not None and b.free_coef_map is not None  # noqa: PT018 - for the type checker
         return b.coef_map @ scale(1 / (b.s + self.lam), b.Q.T @ M) + b.free_coef_map @ (b.free.T @ M)
 
-    def lowered(self, M):
-        """Return X'M (fixed penalty)."""
+    def X_transposed_times(self, M: Matrix) -> Matrix:
+        """Return X'M for a fixed penalty."""
         b = self.basis
+        assert b.coef_map is not None and b.free_coef_map is not None  # noqa: PT018 - for the type checker
         return b.Q @ scale(1 / (b.s + self.lam), b.coef_map.T @ M) + b.free @ (b.free_coef_map.T @ M)
 
 
@@ -159,124 +168,119 @@ class SpectralSmoother:
 class SmootherOnPath(SpectralSmoother):
     """One of several ridge parameters whose diagonals and residuals were computed together."""
 
-    kept: Vector
+    R_diag: Vector
     whitened_residuals: Matrix
 
-    def diag(self):
+    def diag(self) -> Vector:
         """Return the diagonal of R."""
-        return self.kept
+        return self.R_diag
 
-    def residual(self, t):
+    def residual(self, t: Targets) -> Matrix:
         """Return R y for the targets of the path."""
         return self.whitened_residuals
 
 
-def along_path(basis, t, lams):
-    """Return a smoother for each ridge parameter: one product with the squares of Q, and one with Q, serve them all."""
+def along_path(basis: Basis, t: Targets, lams: Sequence[float]) -> list[SmootherOnPath]:
+    """Return a smoother for each ridge parameter; one product with Q and one with its squares serve them all."""
     column = np.asarray(lams, dtype=float)[:, None]
     G = column / (basis.s + column)  # (L, r)
-    kept = basis.squares(G.T).T + basis.null_diag
-    whitened_residuals = np.einsum("lr,rk->lkr", G, t.c) @ basis.Q.T
-    whitened_residuals = (
-        whitened_residuals.transpose(0, 2, 1)
-        if t.rest is None
-        else whitened_residuals.transpose(0, 2, 1) + t.rest
-    )
-    return [
-        SmootherOnPath(basis, lam, d, r) for lam, d, r in zip(lams, kept, whitened_residuals, strict=True)
-    ]
+    R_diags = basis.squares(G.T).T + basis.null_diag
+    residuals = (np.einsum("lr,rk->lkr", G, t.c) @ basis.Q.T).transpose(0, 2, 1)
+    if t.rest is not None:
+        residuals = residuals + t.rest
+    return [SmootherOnPath(basis, *each) for each in zip(lams, R_diags, residuals, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
 class DenseSmoother:
-    """R as an array, from one Cholesky factorisation: the cheaper route when one ridge parameter is asked for."""
+    """R as an array, from one Cholesky factorisation: the cheaper route for a single ridge parameter."""
 
     R: Matrix
     lam: float
-    root: Vector | None
+    root: Vector | None  # square roots of the weights
     minus_logdet: float
     free: int  # dimension of the free directions
 
     @property
-    def penalised(self):
+    def penalised(self) -> int:
         """Number of directions under the penalty."""
         return len(self.R) - self.free
 
-    def trace(self):
+    def trace(self) -> float:
         """Return tr R = n - df."""
         return float(np.trace(self.R))
 
-    def trace2(self):
+    def trace2(self) -> float:
         """Return tr R^2."""
         return float(np.vdot(self.R, self.R))
 
-    def trace_slope(self):
+    def trace_slope(self) -> float:
         """Return d tr R / d ln lam = tr HR."""
         return self.trace() - self.trace2()
 
-    def logdet(self):
+    def logdet(self) -> float:
         """Return -ln det R over the penalised directions."""
         return self.minus_logdet
 
-    def targets(self, Y):
+    def targets(self, Y: Matrix) -> Targets:
         """Return the whitened targets and R times them."""
         Y = Y if self.root is None else scale(self.root, Y)
         return Targets(Y, self.R @ Y, None, np.zeros(Y.shape[1]))
 
-    def quadratic(self, t):
+    def quadratic(self, t: Targets) -> Vector:
         """Return y'Ry per column."""
         return (t.Y * t.c).sum(0)
 
-    def quadratic_slope(self, t):
+    def quadratic_slope(self, t: Targets) -> Vector:
         """Return d y'Ry / d ln lam."""
         return self.quadratic(t) - self.rss(t)
 
-    def rss(self, t):
+    def rss(self, t: Targets) -> Vector:
         """Return y'R^2y per column."""
         return (t.c**2).sum(0)
 
-    def rss_slope(self, t):
+    def rss_slope(self, t: Targets) -> Vector:
         """Return d y'R^2y / d ln lam."""
         return 2 * (t.c * self.residual_slope(t)).sum(0)
 
-    def residual(self, t):
+    def residual(self, t: Targets) -> Matrix:
         """Return R y."""
         return t.c
 
-    def residual_slope(self, t):
+    def residual_slope(self, t: Targets) -> Matrix:
         """Return d R y / d ln lam."""
         return t.c - self.R @ t.c
 
-    def diag(self):
+    def diag(self) -> Vector:
         """Return the diagonal of R."""
         return np.diag(self.R).copy()
 
-    def diag_slope(self):
+    def diag_slope(self) -> Vector:
         """Return d diag(R) / d ln lam."""
         return np.diag(self.R) - np.einsum("ij,ij->i", self.R, self.R)
 
-    def apply(self, M):
+    def apply(self, M: Matrix) -> Matrix:
         """Return R M."""
         return self.R @ M
 
-    def form(self, M):
+    def form(self, M: Matrix) -> Matrix:
         """Return M'R M."""
         return M.T @ (self.R @ M)
 
-    def form_diag(self, M):
+    def form_diag(self, M: Matrix) -> Vector:
         """Return the diagonal of M'R M."""
         return np.einsum("ij,ij->j", M, self.R @ M)
 
-    def turn(self, M):
+    def H_R_times(self, M: Matrix) -> Matrix:
         """Return H R M."""
         RM = self.R @ M
         return RM - self.R @ RM
 
-    def block(self, rows):
+    def block(self, rows: NDArray[np.intp]) -> Matrix:
         """Return R on some rows and columns."""
         return self.R[np.ix_(rows, rows)]
 
-    def combine(self, identity, inverse):
+    def combine(self, identity: float, inverse: float) -> Matrix:
         """Return ``identity R^2 + inverse R`` as an array."""
         if identity == 0:
             return inverse * self.R
@@ -285,6 +289,6 @@ class DenseSmoother:
         G += inverse * self.R
         return G
 
-    def coefficients(self, t):
+    def coefficients(self, t: Targets) -> Matrix:
         """Return alpha."""
         return t.c / self.lam if self.root is None else scale(self.root, t.c) / self.lam
