@@ -37,7 +37,11 @@ def test_weights_change_continuously_along_a_line(cloud):
     tree = grow_cells(cloud, 80)
     ends = np.array([[-15.0, -3, -0.3], [15.0, 3, 0.3]])
     coarse, fine = (
-        np.abs(np.diff(memberships(tree, ends[0] + np.linspace(0, 1, n)[:, None] * np.diff(ends, axis=0)), axis=0)).max()
+        np.abs(
+            np.diff(
+                memberships(tree, ends[0] + np.linspace(0, 1, n)[:, None] * np.diff(ends, axis=0)), axis=0
+            )
+        ).max()
         for n in (2001, 20001)
     )
     assert fine == pytest.approx(coarse / 10, rel=0.3)

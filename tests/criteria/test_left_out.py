@@ -1,0 +1,56 @@
+"""Outputs and losses of left-out rows, against refits."""
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+
+from foldless.criteria.left_out import left_out_outputs, row_losses
+from foldless.grams import DenseGram
+from foldless.kernels import gram
+from foldless.machines import LSSVM, HingeSVM, Ridge, SmoothMachine, SquaredHingeSVM
+from foldless.machines.losses import Logistic
+
+# The share of the largest change that an approximation may miss; rounding for formulas that are exact.
+MACHINES = [
+    (SmoothMachine(Logistic(), 2.0), 0.05),
+    (LSSVM(2.0), 1e-8),
+    (Ridge(0.3, True), 1e-8),
+    (SquaredHingeSVM(0.5), 0.05),
+]
+
+
+def refitted(machine, K, Y):
+    outputs = np.empty(Y.shape)
+    for i in range(len(Y)):
+        rest = np.delete(np.arange(len(Y)), i)
+        solution = machine.on_rows(rest).solve(DenseGram(K[np.ix_(rest, rest)]), Y[rest])
+        outputs[i] = K[i, rest] @ np.asarray(solution.alpha).reshape(len(rest), -1) + solution.b
+    return outputs
+
+
+@pytest.mark.parametrize("machine, missed", MACHINES, ids=lambda value: type(value).__name__)
+def test_left_out_outputs_are_those_of_refits(machine, missed, three_classes):
+    X, y = three_classes
+    K, Y = gram(RBF(1.5), X), np.where(y[:, None] == [0, 1], 1.0, -1.0)
+    solution = machine.solve(DenseGram(K), Y)
+    fitted = K @ np.asarray(solution.alpha) + solution.b
+    expected = refitted(machine, K, Y)
+    largest = np.max(np.abs(fitted - expected))
+    assert left_out_outputs(solution) == pytest.approx(expected, abs=missed * largest)
+
+
+def test_weights_do_not_scale_the_left_out_outputs_of_ridge(noisy_curve, rng):
+    X, y = noisy_curve
+    machine = Ridge(0.3, True, weights=rng.uniform(0.5, 2, size=len(y)))
+    K, Y = gram(RBF(1.0), X), y[:, None]
+    assert left_out_outputs(machine.solve(DenseGram(K), Y)) == pytest.approx(
+        refitted(machine, K, Y), abs=1e-8
+    )
+
+
+def test_losses_are_those_of_the_machine():
+    Y, Z = np.array([[1.0], [-1.0]]), np.array([[0.5], [2.0]])
+    assert row_losses(LSSVM(1.0), Y, Z) == pytest.approx([0.25, 9])
+    assert row_losses(HingeSVM(1.0), Y, Z) == pytest.approx([0.5, 3])
+    assert row_losses(SquaredHingeSVM(1.0), Y, Z) == pytest.approx([0.125, 4.5])
+    assert row_losses(SmoothMachine(Logistic()), Y, Z) == pytest.approx(np.log1p(np.exp([-0.5, 2])))
