@@ -5,7 +5,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from foldless import KernelLogisticRegression, KernelSearch, KernelSVC, criteria
-from foldless.core.contracts import Box, Evaluation, Stop
+from foldless.core.contracts import Box, Evaluation, HasPrior, Stop
 from foldless.core.targets import as_columns
 from foldless.criteria import HyperPrior
 from foldless.datasets import make_ripley, make_twonorm
@@ -19,15 +19,14 @@ H, CENTRE = np.array([[2.0, 0.6], [0.6, 1.0]]), np.array([0.7, -1.3])
 MANY = EllipticalSlice(draws=3000, thin=3, burn_in=100)
 
 
-class Bowl:
+class Bowl(HasPrior):
     """A quadratic cost worth ``nats_per_unit``, with any prior as the reference of the sampler."""
 
+    nats_per_unit = 0.0
+
     def __init__(self, nats_per_unit, centre, deviation):
-        self.nats_per_unit, self.centre, self.deviation = (
-            nats_per_unit,
-            np.full(2, centre),
-            np.full(2, deviation),
-        )
+        self.nats_per_unit = nats_per_unit
+        self.centre, self.deviation = np.full(2, centre), np.full(2, deviation)
 
     def prior(self):
         return self.centre, self.deviation

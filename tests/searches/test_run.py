@@ -31,9 +31,9 @@ class InTurn(Search):
 
     name: ClassVar[str] = "in-turn"
 
-    def run(self, walk, box, starts):
+    def run(self, run, box, starts):
         for start in starts:
-            walk.evaluate(start, "in turn")
+            run.evaluate(start, "in turn")
         return Stop.EXHAUSTED
 
 
@@ -43,14 +43,14 @@ class SideBySide(Search):
 
     name: ClassVar[str] = "side-by-side"
 
-    def run(self, walk, box, starts):
+    def run(self, run, box, starts):
         def twice(part, start):
             part.evaluate(start, "first")
             part.evaluate(start / 2, "second")
             part.keep_optimum(start / 2)
             return Stop.CONVERGED
 
-        walk.run_parts([lambda part, start=start: twice(part, start) for start in starts])
+        run.run_parts([lambda part, start=start: twice(part, start) for start in starts])
         return Stop.CONVERGED
 
 
@@ -100,8 +100,8 @@ def test_a_glance_asks_for_no_gradient():
     def derive():
         raise AssertionError("a gradient was asked for")
 
-    walk = SearchRun(lambda theta, warm_start: Evaluation(1.0, derive), BOX)
-    assert walk.evaluate_value(np.zeros(2), "glance").gradient is None
+    run = SearchRun(lambda theta, warm_start: Evaluation(1.0, derive), BOX)
+    assert run.evaluate(np.zeros(2), "glance", gradient=False).gradient is None
 
 
 def test_the_carry_of_one_look_reaches_the_next():
@@ -167,20 +167,20 @@ def test_of_equal_steps_the_middle_is_the_best():
 
 
 def test_neighbouring_optima_are_one_and_the_better_is_kept():
-    walk = SearchRun(bowl, BOX)
+    run = SearchRun(bowl, BOX)
     for point in ([1.0, 1.0], [1.01, 1.0], [0.99, 1.0], [-1.0, 1.5]):
-        walk.evaluate(np.array(point), "look")
-        walk.keep_optimum(point)
-    optima = walk.outcome(Stop.CONVERGED).optima
+        run.evaluate(np.array(point), "look")
+        run.keep_optimum(point)
+    optima = run.outcome(Stop.CONVERGED).optima
     assert [list(o.theta) for o in optima] == [[0.99, 1.0], [-1.0, 1.5]]
 
 
 def test_the_best_step_is_among_the_optima_even_if_a_descent_was_cut_short():
-    walk = SearchRun(bowl, BOX)
+    run = SearchRun(bowl, BOX)
     for point in ([1.0, 1.0], [0.0, 0.0]):
-        walk.evaluate(np.array(point), "look")
-    walk.keep_optimum([1.0, 1.0])
-    outcome = walk.outcome(Stop.BUDGET)
+        run.evaluate(np.array(point), "look")
+    run.keep_optimum([1.0, 1.0])
+    outcome = run.outcome(Stop.BUDGET)
     assert outcome.optima[0] is outcome.best
     assert len(outcome.optima) == 2
 

@@ -21,11 +21,11 @@ class Impatient(LBFGS):
     runs: list = field(default_factory=list)
     name: ClassVar[str] = "impatient"
 
-    def run(self, walk, box, starts):
-        self.runs.append(len(walk.trace))
+    def run(self, run, box, starts):
+        self.runs.append(len(run.trace))
         if len(self.runs) > self.patience:
             raise KeyboardInterrupt
-        return super().run(walk, box, starts)
+        return super().run(run, box, starts)
 
 
 @pytest.fixture

@@ -354,14 +354,30 @@ def _mean(derivatives: Sequence[Any]) -> Any:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """One look at the objective; ``value`` is ``inf`` where it is undefined, and ``note`` then says why."""
+    """The objective at one ``theta``; the gradient is computed when it is first read.
+
+    Attributes
+    ----------
+    value : float
+        ``inf`` where the objective is undefined.
+    derive : callable, optional
+        Returns the gradient, or ``None`` if there is none.
+    note : str
+        Why the objective is undefined.
+    warm_start : object
+        Passed to the next evaluation, which begins from it.
+    parts : mapping
+        Named quantities that the criterion read on the way.
+    gradient_error : callable, optional
+        Returns the standard errors of a sampled gradient.
+    """
 
     value: float
-    derive: Callable[[], Vector | None] | None = None  # the gradient, computed when it is asked for
+    derive: Callable[[], Vector | None] | None = None
     note: str = ""
-    warm_start: Any = None  # handed back at the next look: the warm start
+    warm_start: Any = None
     parts: Mapping[str, float] = field(default_factory=dict)
-    gradient_error: Callable[[], Vector] | None = None  # standard errors of a sampled gradient
+    gradient_error: Callable[[], Vector] | None = None
 
     @cached_property
     def error(self) -> Vector | None:
@@ -397,7 +413,23 @@ class Box:
 
 @dataclass(frozen=True)
 class Step:
-    """One look of a search: where, what, when and why."""
+    """One evaluation of a search.
+
+    Attributes
+    ----------
+    theta : array of shape (p,)
+    value : float
+        The objective there; ``inf`` where it is undefined.
+    seconds : float
+        Time of the evaluation.
+    why : str
+        What the evaluation was for: ``"start"``, ``"descent"``, ``"grid"``, ...
+    gradient : array of shape (p,), optional
+    note : str
+        Why the objective is undefined.
+    error : array of shape (p,), optional
+        Standard errors of a sampled gradient.
+    """
 
     theta: Vector
     value: float
@@ -405,7 +437,7 @@ class Step:
     why: str
     gradient: Vector | None = None
     note: str = ""
-    error: Vector | None = None  # standard errors of a sampled gradient
+    error: Vector | None = None
 
 
 class Stop(Enum):
@@ -421,10 +453,28 @@ class Stop(Enum):
     SAMPLED = "All draws were taken."
     NOTHING = "Nothing was left to tune."
 
+    @property
+    def cut_short(self) -> bool:
+        """Whether a budget or an interrupt ended the search."""
+        return self in (Stop.BUDGET, Stop.TIME, Stop.INTERRUPTED)
+
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a search found: its whole trace, the best step, the local optima, why it ended; draws, if it was one of those."""
+    """What a search found.
+
+    Attributes
+    ----------
+    best : Step
+    trace : tuple of Step
+        Every step, in order.
+    stop : Stop
+        Why the search ended.
+    optima : tuple of Step
+        Local optima, best first.
+    draws : tuple of Step
+        Draws of a search that samples.
+    """
 
     best: Step
     trace: tuple[Step, ...]
@@ -434,4 +484,23 @@ class Outcome:
 
 
 Watch = Callable[[Step], None]
-ObjectiveFunction = Callable[..., Evaluation]
+
+
+class ObjectiveFunction(Protocol):
+    """A function from ``theta`` to an :class:`Evaluation`."""
+
+    def __call__(self, theta: Vector, warm_start: Any = None, /) -> Evaluation:
+        """Evaluate at ``theta``; ``warm_start`` is that of an evaluation nearby."""
+
+
+class HasPrior(ABC):
+    """An objective that is minus the logarithm of a posterior density, with a known normal prior."""
+
+    @property
+    @abstractmethod
+    def nats_per_unit(self) -> float:
+        """Nats of the log posterior in one unit of the objective."""
+
+    @abstractmethod
+    def prior(self) -> tuple[Vector, Vector]:
+        """Return means and standard deviations of the prior of ``theta``; infinite ones stand for no prior."""

@@ -1,46 +1,86 @@
-"""Search: what every search shares."""
+"""What every search shares: how it is called, and what it declares about itself."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
 from foldless.core.contracts import Box, ObjectiveFunction, Outcome, Stop, Vector, Watch
 from foldless.searches.run import SearchHalted, SearchRun
+from foldless.searches.starts import best_starts
 
 
 @dataclass(frozen=True)
 class Search:
-    """Base of all searches: called with a function and a box, it returns an :class:`Outcome`.
+    """Base of all searches: called with an objective and a box, a search returns an :class:`Outcome`.
+
+    A subclass is a frozen dataclass of options with a ``name`` and a method :meth:`run`. The other members declare what
+    it can do besides; their defaults suit a search without these abilities.
 
     Parameters
     ----------
     checkpoint : path, optional
-        File for the steps as they are taken; a killed run continues from it. Every search takes it, by name.
+        File to which every step is appended, and from which a killed search continues. Every search has this option;
+        it is given by name.
     """
 
     checkpoint: str | Path | None = field(default=None, kw_only=True, repr=False)
     name: ClassVar[str] = ""
 
-    def run(self, walk: SearchRun, box: Box, starts: Sequence[Vector]) -> Stop:
-        """Walk, and say why it ended; there is a start and something to tune."""
+    def run(self, run: SearchRun, box: Box, starts: Sequence[Vector]) -> Stop:
+        """Search and return why the search ended.
+
+        Parameters
+        ----------
+        run : SearchRun
+            Evaluates the objective and records the steps.
+        box : Box
+            At least one parameter.
+        starts : sequence of arrays
+            At least one, inside the box.
+        """
         raise NotImplementedError
 
     @property
-    def with_search_accuracy(self):
-        """The search at the accuracy that another search on a finer representation needs from it."""
+    def n_starts(self) -> int:
+        """Number of local searches; 1 if the search has no such option."""
+        return 1
+
+    def with_n_starts(self, n_starts: int) -> Self:
+        """Return the search with another number of local searches; itself if it has no such option."""
         return self
 
     @property
-    def near_optimum(self):
-        """The search that goes on from the optima of this one, on a finer representation of the same problem."""
+    def with_search_accuracy(self) -> "Search":
+        """The search at the lower accuracy that suffices if a search on a finer Gram follows."""
+        return self
+
+    @property
+    def near_optimum(self) -> "Search":
+        """The search that continues from the optima of this one, on a finer Gram."""
+        return self
+
+    @property
+    def validation(self) -> float | None:
+        """Fraction of the rows that early stopping holds out; ``None`` without early stopping."""
+        return None
+
+    @property
+    def seed(self) -> int:
+        """Seed of everything that the search draws."""
+        return 0
+
+    @property
+    def without_early_stopping(self) -> "Search":
+        """The search that runs on the rows which early stopping does not hold out."""
         return self
 
     def __call__(
         self,
-        evaluate: ObjectiveFunction,
+        objective: ObjectiveFunction,
         box: Box,
         starts: Sequence[Vector],
         *,
@@ -51,9 +91,13 @@ class Search:
         section: str | int = 0,
         n_jobs: int | None = None,
     ) -> Outcome:
-        """Search ``box`` from ``starts`` (none: its centre); an interrupt or a spent budget returns the best so far."""
-        walk = SearchRun(
-            evaluate,
+        """Search ``box`` from ``starts``, or from its centre if there are none.
+
+        A spent budget or an interrupt ends the search with the best step so far. The options are those of
+        :class:`foldless.searches.run.SearchRun`.
+        """
+        run = SearchRun(
+            objective,
             box,
             max_evaluations=max_evaluations,
             time_budget=time_budget,
@@ -62,19 +106,38 @@ class Search:
             section=section,
             n_jobs=n_jobs,
         )
+        if box.size == 0:
+            run.evaluate(np.zeros(0), "nothing to tune", gradient=False)
+            return run.outcome(Stop.NOTHING)
+        inside = [box.clip(np.asarray(start, dtype=float)) for start in starts]
         try:
-            stop = self._begin(walk, box, starts)
-        except SearchHalted as halt:
-            stop = halt.stop
+            stop = self.run(run, box, inside or [(box.low + box.high) / 2])
+        except SearchHalted as halted:
+            stop = halted.stop
         except KeyboardInterrupt:
             stop = Stop.INTERRUPTED
-        if not walk.trace:
+        if not run.trace:
             raise KeyboardInterrupt
-        return walk.outcome(stop)
+        return run.outcome(stop)
 
-    def _begin(self, walk, box, starts):
-        if box.size == 0:
-            walk.evaluate_value(np.zeros(0), "nothing to tune")
-            return Stop.NOTHING
-        starts = [box.clip(np.asarray(start, dtype=float)) for start in starts]
-        return self.run(walk, box, starts or [(box.low + box.high) / 2])
+
+@dataclass(frozen=True)
+class LocalSearch(Search):
+    """Base of the searches that descend from the best ``n_starts`` of their starts; a subclass defines :meth:`descend`."""
+
+    n_starts: int = 1
+
+    def run(self, run: SearchRun, box: Box, starts: Sequence[Vector]) -> Stop:
+        """Evaluate the starts and descend from the best of them."""
+        chosen = best_starts(run, starts, self.n_starts)
+        tasks = [partial(self.descend, start=start, number=i) for i, start in enumerate(chosen)]
+        stops = set(run.run_parts(tasks))
+        return stops.pop() if len(stops) == 1 else Stop.STALLED
+
+    def descend(self, run: SearchRun, start: Vector, number: int) -> Stop:
+        """Descend from one start, the ``number``-th, and return why the descent ended."""
+        raise NotImplementedError
+
+    def with_n_starts(self, n_starts: int) -> Self:
+        """Return the search with another number of descents."""
+        return replace(self, n_starts=n_starts)

@@ -1,19 +1,21 @@
-r"""The file a search writes its steps to, so that a killed run continues where it was.
+r"""The file to which a search writes its steps, so that a killed search continues where it was.
 
-One line of JSON per step, appended as it is taken. Searches that share a file have a section each; a section opens with
-a line that holds its box. The file is read once, when a search begins: its steps are then recalled instead of
-evaluated, and must be the ones the search asks for.
+The file has one line of JSON for every step, appended as the step is taken. Searches that share a file have a section
+each, which begins with a line that holds the search's box. The file is read once, when a search begins. Its steps are
+then returned instead of evaluated, and must be at the points for which the search asks.
 """
 
 import json
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 import numpy as np
 
-from foldless.core.contracts import Step
+from foldless.core.contracts import Box, Step, Vector
 
-LOCK = Lock()  # searches that run side by side may share a file
+# Searches that run side by side may share a file.
+FILE_LOCK = Lock()
 
 
 class Checkpoint:
@@ -22,45 +24,45 @@ class Checkpoint:
     Parameters
     ----------
     file : path
-        Made if it does not exist.
+        Created if it does not exist.
     box : Box
     section : str or int
     """
 
-    def __init__(self, file, box, section=0):
+    def __init__(self, file: str | Path, box: Box, section: str | int = 0) -> None:
         self.file, self.box, self.section = Path(file), box, str(section)
-        with LOCK:
+        with FILE_LOCK:
             self._past = self._open()
-        self._recalled = 0
+        self._n_recalled = 0
 
-    def part(self, number):
+    def part(self, number: int) -> "Checkpoint":
         """Return a section within this one, for a search that is part of this search."""
         return Checkpoint(self.file, self.box, f"{self.section}.{number}")
 
-    def recall(self, theta):
-        """Return the next step of the file, which must be at ``theta``; ``None`` when all were recalled."""
-        if self._recalled == len(self._past):
+    def recall(self, theta: Vector) -> Step | None:
+        """Return the next step of the file, which must be at ``theta``; ``None`` after the last one."""
+        if self._n_recalled == len(self._past):
             return None
-        step = self._past[self._recalled]
-        self._recalled += 1
+        step = self._past[self._n_recalled]
+        self._n_recalled += 1
         if np.array_equal(step.theta, theta):
             return step
         raise ValueError(
-            f"checkpoint {self.file} holds another search: its step {self._recalled} is at {step.theta}, "
+            f"checkpoint {self.file} holds another search: its step {self._n_recalled} is at {step.theta}, "
             f"this one at {theta}. Name another file, or delete that one."
         )
 
-    def write(self, step):
+    def write(self, step: Step) -> None:
         """Append a step."""
-        with LOCK:
+        with FILE_LOCK:
             self._append(_row(step))
 
-    def _append(self, row):
+    def _append(self, row: dict[str, Any]) -> None:
         with self.file.open("a", encoding="utf-8") as file:
             file.write(json.dumps({"section": self.section, **row}) + "\n")
 
-    def _open(self):
-        """Return the steps the file holds of this section; begin it if there are none."""
+    def _open(self) -> list[Step]:
+        """Return the steps that the file holds of this section; begin the section if there is none."""
         header = {"low": list(self.box.low), "high": list(self.box.high)}
         rows = [row for row in _rows(self.file) if row.pop("section") == self.section]
         if not rows:
@@ -73,36 +75,34 @@ class Checkpoint:
         return [_step(row) for row in rows[1:]]
 
 
-def _row(step):
-    gradient = None if step.gradient is None else list(step.gradient)
-    sampled = {} if step.error is None else {"error": list(step.error)}
-    return {
+def _row(step: Step) -> dict[str, Any]:
+    row = {
         "theta": list(step.theta),
         "value": step.value,
         "seconds": step.seconds,
         "why": step.why,
-        "gradient": gradient,
+        "gradient": None if step.gradient is None else list(step.gradient),
         "note": step.note,
-        **sampled,
     }
+    return row if step.error is None else row | {"error": list(step.error)}
 
 
-def _step(row):
+def _step(row: dict[str, Any]) -> Step:
     gradient = None if row["gradient"] is None else np.array(row["gradient"], dtype=float)
     theta = np.array(row["theta"], dtype=float)
     error = np.array(row["error"], dtype=float) if "error" in row else None
     return Step(theta, float(row["value"]), float(row["seconds"]), row["why"], gradient, row["note"], error)
 
 
-def _rows(file):
-    """Read a checkpoint; a last line cut short by a kill is dropped from the file, but only if the file is ours."""
+def _rows(file: Path) -> list[dict[str, Any]]:
+    """Read a checkpoint; a last line that a kill cut short is removed, provided that the file is a checkpoint."""
     if not file.exists():
         return []
     try:
         lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
         whole = [line for line in lines if line.endswith("\n")]
         rows = [json.loads(line) for line in whole]
-        if not all(_ours(row) for row in rows) or (lines and not whole and not _ours_cut_short(lines[0])):
+        if not all(_is_row(row) for row in rows) or (lines and not whole and not _may_be_header(lines[0])):
             raise ValueError
     except ValueError:
         raise ValueError(f"{file} is no checkpoint of a foldless search. Name another file.") from None
@@ -111,11 +111,11 @@ def _rows(file):
     return rows
 
 
-def _ours(row):
+def _is_row(row: Any) -> bool:
     return isinstance(row, dict) and "section" in row and ("low" in row or "theta" in row)
 
 
-def _ours_cut_short(line):
-    """Tell whether a file of one unfinished line may be our opening line."""
+def _may_be_header(line: str) -> bool:
+    """Return whether an unfinished line can be the beginning of a section's first line."""
     opening = '{"section": "'
     return line.startswith(opening) or opening.startswith(line)

@@ -1,30 +1,33 @@
-"""Any search, ended where rows that it does not see say so."""
+"""Any search, ended where rows that it does not see get worse."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from foldless.core.contracts import Box, Stop, Vector
 from foldless.searches.base import Search
+from foldless.searches.run import SearchRun
 
 
 @dataclass(frozen=True)
 class EarlyStopping(Search):
-    """Run another search on a part of the rows, and keep the step of its path that is best on the others.
+    """Run another search on part of the rows, and keep the step that is best on the others.
 
     A criterion with many parameters (a length scale per feature) can be over-fitted: late in a descent it still
     falls while the machine gets worse. :func:`foldless.tuning.select.select` holds ``validation`` of the rows out of the
-    search, looks at them at every step that improved the criterion, and fits all rows with the parameters of the best
-    of these steps.
+    search, measures the loss on them at every step that improved the criterion, and fits all rows with the parameters
+    of the best of these steps.
 
     Parameters
     ----------
     search : Search
-        What to run, such as ``LBFGS()``.
+        The search to run, such as ``LBFGS()``.
     validation : float, default=0.25
-        Share of the rows held out of the search.
+        Fraction of the rows held out of the search.
     seed : int, default=0
-        Draws them, stratified by class.
+        Draws these rows, stratified by class.
     checkpoint : path, default=None
-        File for the steps as they are taken; a killed run continues from it.
+        File to which every step is appended, and from which a killed search continues.
 
     Examples
     --------
@@ -38,22 +41,27 @@ class EarlyStopping(Search):
     seed: int = 0
     name: ClassVar[str] = "early-stopping"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not 0 < self.validation < 1:
             raise ValueError(
                 f"validation must be a share of the rows between 0 and 1, got {self.validation!r}."
             )
 
-    def run(self, walk, box, starts):
-        """Run the search itself."""
-        return self.search.run(walk, box, starts)
+    def run(self, run: SearchRun, box: Box, starts: Sequence[Vector]) -> Stop:
+        """Run the inner search."""
+        return self.search.run(run, box, starts)
 
     @property
-    def with_search_accuracy(self):
-        """The same with a rough search."""
+    def without_early_stopping(self) -> Search:
+        """The inner search."""
+        return self.search
+
+    @property
+    def with_search_accuracy(self) -> Search:
+        """Early stopping of the inner search at a lower accuracy."""
         return replace(self, search=self.search.with_search_accuracy)
 
     @property
-    def near_optimum(self):
-        """The same with a polishing search."""
+    def near_optimum(self) -> Search:
+        """Early stopping of the inner search near an optimum."""
         return replace(self, search=self.search.near_optimum)

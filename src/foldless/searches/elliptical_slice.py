@@ -6,29 +6,44 @@ References
    take its place if the target is divided by it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from foldless.core.contracts import Stop, Vector
+from foldless.core.contracts import Box, HasPrior, ObjectiveFunction, Step, Stop, Vector
 from foldless.searches.base import Search
+from foldless.searches.run import SearchRun
 from foldless.searches.starts import best_starts
+
+# The normal density that stands in for a prior that is flat in the box: its deviation, as a fraction of the box.
+FLAT_PRIOR_DEVIATION_FRACTION = 0.25
+# The interval of angles, in radians, below which a step is given up.
+MIN_ANGLE_INTERVAL = 1e-12
 
 
 class _Target(NamedTuple):
-    """The posterior over a normal density: what decides whether a point of an ellipse is taken."""
+    """The posterior divided by a normal density, which decides whether a point of an ellipse is taken.
 
-    nats_per_unit: float  # minus the log posterior per unit of the criterion
+    Attributes
+    ----------
+    nats_per_unit : float
+        Minus the log posterior per unit of the criterion.
+    centre, deviation : arrays of shape (p,)
+        Of the normal density.
+    """
+
+    nats_per_unit: float
     centre: Vector
     deviation: Vector
 
-    def over_reference(self, step):
-        """Log of the posterior divided by the normal density, up to a constant."""
+    def log_ratio(self, step: Step) -> float:
+        """Return the log of the posterior divided by the normal density, up to a constant."""
         moving = self.deviation > 0
         away = (step.theta - self.centre)[moving] / self.deviation[moving]
-        return -self.nats_per_unit * step.value + away @ away / 2
+        return float(-self.nats_per_unit * step.value + away @ away / 2)
 
 
 @dataclass(frozen=True)
@@ -36,7 +51,7 @@ class EllipticalSlice(Search):
     r"""Draw the parameters from :math:`p(\theta \mid y) \propto e^{-\nu c(\theta)}` inside the box, c the criterion.
 
     A length scale per input can be fitted too well; a mean over the length scales that explain the data does not commit
-    itself to one of them. The criterion must be an evidence (:math:`\nu` is what one unit of it is worth in nats: n
+    itself to one of them. The criterion must be an evidence (:math:`\nu` is the number of nats in one unit of it: n
     for support vector machines, whose evidences are per point), best with normal priors on the logarithms of the
     parameters (:class:`foldless.criteria.HyperPrior`); without one they are uniform in the box. A step draws a direction
     z from the prior and an angle, and shrinks the angle until
@@ -53,19 +68,19 @@ class EllipticalSlice(Search):
     draws : int, default=24
         Draws that are kept, of all chains together.
     burn_in : int, default=60
-        Steps of a chain before the first.
+        Steps of a chain before the first draw.
     thin : int, default=4
-        Steps between two of them.
+        Steps between two draws.
     chains : int, default=1
-        How many chains, from the best of the starts.
+        Number of chains, from the best of the starts.
     seed : int, default=0
     checkpoint : path, default=None
-        File for the steps as they are taken; a killed run continues from it.
+        File to which every step is appended, and from which a killed search continues.
 
     Examples
     --------
     >>> from foldless.core.contracts import Box, Evaluation
-    >>> bowl = lambda theta, carry=None: Evaluation(float(theta @ theta) / 2)
+    >>> bowl = lambda theta, warm_start=None: Evaluation(float(theta @ theta) / 2)
     >>> outcome = EllipticalSlice(draws=5)(bowl, Box(np.array([-9.0]), np.array([9.0])), [np.zeros(1)])
     >>> len(outcome.draws)
     5
@@ -78,55 +93,56 @@ class EllipticalSlice(Search):
     seed: int = 0
     name: ClassVar[str] = "elliptical-slice"
 
-    def __post_init__(self):
-        for name, least in (("draws", 1), ("burn_in", 0), ("thin", 1), ("chains", 1)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)!r}.")
+    def __post_init__(self) -> None:
+        limits = {"draws": (self.draws, 1), "burn_in": (self.burn_in, 0), "thin": (self.thin, 1)}
+        for name, (value, least) in (limits | {"chains": (self.chains, 1)}).items():
+            if value < least:
+                raise ValueError(f"{name} must be at least {least}, got {value!r}.")
 
-    def run(self, walk, box, starts):
-        """Glance at the starts, then draw from the best."""
-        target, begin = _target(walk.objective, box), best_starts(walk, starts, self.chains)
-        shares = [len(part) for part in np.array_split(np.arange(self.draws), len(begin))]
+    def run(self, run: SearchRun, box: Box, starts: Sequence[Vector]) -> Stop:
+        """Evaluate the starts, then draw from the best."""
+        target, chosen = _target(run.objective, box), best_starts(run, starts, self.chains)
+        counts = [len(part) for part in np.array_split(np.arange(self.draws), len(chosen))]
         tasks = [
-            partial(self._chain, target=target, start=start, number=i, draws=share)
-            for i, (start, share) in enumerate(zip(begin, shares, strict=True))
+            partial(self._chain, target=target, start=start, number=i, draws=count)
+            for i, (start, count) in enumerate(zip(chosen, counts, strict=True))
         ]
-        return Stop.SAMPLED if Stop.SAMPLED in walk.run_parts(tasks) else Stop.STALLED
+        return Stop.SAMPLED if Stop.SAMPLED in run.run_parts(tasks) else Stop.STALLED
 
-    def _chain(self, walk, target, start, number, draws):
-        rng, here = np.random.default_rng([self.seed, number]), walk.evaluate_value(start, "slice")
+    def _chain(self, run: SearchRun, target: _Target, start: Vector, number: int, draws: int) -> Stop:
+        rng, here = np.random.default_rng([self.seed, number]), run.evaluate(start, "slice", gradient=False)
         if not np.isfinite(here.value):
             return Stop.STALLED
         for step in range(1, self.burn_in + self.thin * draws + 1):
-            here = _slice(walk, target, here, rng)
+            here = _next_point(run, target, here, rng)
             if step > self.burn_in and (step - self.burn_in) % self.thin == 0:
-                walk.draws.append(here)
+                run.draws.append(here)
         return Stop.SAMPLED
 
 
-def _slice(walk, target, here, rng):
+def _next_point(run: SearchRun, target: _Target, here: Step, rng: np.random.Generator) -> Step:
     """Return the next point of a chain."""
     z = target.deviation * rng.normal(size=len(here.theta))
-    level = target.over_reference(here) + np.log(rng.uniform())
+    level = target.log_ratio(here) + np.log(rng.uniform())
     angle = rng.uniform(0, 2 * np.pi)
     low, high = angle - 2 * np.pi, angle
-    while high - low > 1e-12:
+    while high - low > MIN_ANGLE_INTERVAL:
         theta = target.centre + (here.theta - target.centre) * np.cos(angle) + z * np.sin(angle)
-        if np.all((theta >= walk.box.low) & (theta <= walk.box.high)):
-            there = walk.evaluate_value(theta, "slice")
-            if target.over_reference(there) > level:
+        if np.all((theta >= run.box.low) & (theta <= run.box.high)):
+            there = run.evaluate(theta, "slice", gradient=False)
+            if target.log_ratio(there) > level:
                 return there
         low, high = (angle, high) if angle < 0 else (low, angle)
         angle = rng.uniform(low, high)
     return here
 
 
-def _target(evaluate, box):
-    """Return the posterior: that of a problem, or of a plain function its exponential; flat priors are as wide as the box."""
-    centre, deviation = np.zeros(box.size), np.full(box.size, np.inf)
-    if hasattr(evaluate, "prior"):
-        centre, deviation = evaluate.prior()
-    flat, width = np.isinf(deviation), box.high - box.low
-    centre = np.where(flat | (width == 0), (box.low + box.high) / 2, centre)
-    deviation = np.where(width == 0, 0.0, np.where(flat, width / 4, deviation))
-    return _Target(getattr(evaluate, "nats_per_unit", 1.0), centre, deviation)
+def _target(objective: ObjectiveFunction, box: Box) -> _Target:
+    """Return the target of an objective that declares its prior, or of a plain function as minus a log posterior."""
+    centre, deviation, nats_per_unit = np.zeros(box.size), np.full(box.size, np.inf), 1.0
+    if isinstance(objective, HasPrior):
+        (centre, deviation), nats_per_unit = objective.prior(), objective.nats_per_unit
+    is_flat, width = np.isinf(deviation), box.high - box.low
+    centre = np.where(is_flat | (width == 0), (box.low + box.high) / 2, centre)
+    deviation = np.where(is_flat, FLAT_PRIOR_DEVIATION_FRACTION * width, deviation)
+    return _Target(nats_per_unit, centre, np.where(width == 0, 0.0, deviation))

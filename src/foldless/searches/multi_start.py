@@ -1,11 +1,13 @@
-"""Any search, from many places."""
+"""Any search, from many starts."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Self
 
-from foldless.core.contracts import Stop
+from foldless.core.contracts import Box, Stop, Vector
 from foldless.searches.base import Search
+from foldless.searches.run import SearchRun
 from foldless.searches.starts import best_starts, sobol_starts
 
 
@@ -19,13 +21,13 @@ class MultiStart(Search):
     Parameters
     ----------
     search : Search
-        What to run, such as ``LBFGS()``.
+        The search to run, such as ``LBFGS()``.
     n_starts : int, default=8
-        How often.
+        Number of runs.
     given : int, default=2
         How many of the runs begin at given starts.
     checkpoint : path, default=None
-        File for the steps as they are taken; a killed run continues from it.
+        File to which every step is appended, and from which a killed search continues.
 
     Examples
     --------
@@ -39,20 +41,23 @@ class MultiStart(Search):
     given: int = 2
     name: ClassVar[str] = "multi-start"
 
-    def run(self, walk, box, starts):
-        """Run the search from each start."""
-        begin = best_starts(walk, starts, min(self.given, self.n_starts))
+    def run(self, run: SearchRun, box: Box, starts: Sequence[Vector]) -> Stop:
+        """Run the inner search from each start."""
+        begin = best_starts(run, starts, min(self.given, self.n_starts))
         begin = [*begin, *sobol_starts(box, self.n_starts - len(begin))]
-        stops = walk.run_parts([partial(self.search.run, box=box, starts=[start]) for start in begin])
+        stops = run.run_parts([partial(self.search.run, box=box, starts=[start]) for start in begin])
         return next((stop for stop in stops if stop != Stop.STALLED), Stop.STALLED)
 
+    def with_n_starts(self, n_starts: int) -> Self:
+        """Return the search with another number of runs."""
+        return replace(self, n_starts=n_starts)
+
     @property
-    def with_search_accuracy(self):
-        """The same with a rough search."""
+    def with_search_accuracy(self) -> Search:
+        """Many starts of the inner search at a lower accuracy."""
         return replace(self, search=self.search.with_search_accuracy)
 
     @property
-    def near_optimum(self):
-        """Go on from the optima alone: the box was looked at."""
-        search = self.search.near_optimum
-        return replace(search, n_starts=self.n_starts) if hasattr(search, "n_starts") else search
+    def near_optimum(self) -> Search:
+        """The inner search from all optima that were found; the rest of the box was searched before."""
+        return self.search.near_optimum.with_n_starts(self.n_starts)

@@ -1,4 +1,4 @@
-r"""Greedy random walk with adapted steps: what Gold and Sollich searched with.
+r"""Greedy random walk with adapted steps, the search of Gold and Sollich.
 
 References
 ----------
@@ -6,18 +6,17 @@ References
 """
 
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
-from foldless.core.contracts import Stop
-from foldless.searches.base import Search
-from foldless.searches.starts import best_starts
+from foldless.core.contracts import Step, Stop, Vector
+from foldless.searches.base import LocalSearch
+from foldless.searches.run import SearchRun
 
 
 @dataclass(frozen=True)
-class RandomWalk(Search):
+class RandomWalk(LocalSearch):
     """One parameter at a time takes a Gaussian step in its logarithm and keeps it if the criterion falls.
 
     A step that was not kept makes the next one of that parameter shorter by ``factor``, one that was makes it longer
@@ -29,22 +28,21 @@ class RandomWalk(Search):
     Parameters
     ----------
     n_starts : int, default=1
-        How many walks, from the best of the starts.
+        Number of random walks, from the best of the starts.
     stride : float, default=0.5
         Standard deviation of the first steps.
     factor : float, default=1.3
-        By which a step grows or shrinks.
+        Factor by which a step grows or shrinks.
     shortest : float, default=0.01
-        The walk ends when all steps are shorter.
+        A walk ends when all steps are shorter.
     patience : int, default=15
-        It also ends when this many sweeps over the parameters gained less than ``gain``, relatively.
+        A walk also ends when this many sweeps over the parameters gained less than ``gain``, relatively.
     gain : float, default=0.0001
     seed : int, default=0
     checkpoint : path, default=None
-        File for the steps as they are taken; a killed run continues from it.
+        File to which every step is appended, and from which a killed search continues.
     """
 
-    n_starts: int = 1
     stride: float = 0.5
     factor: float = 1.3
     shortest: float = 0.01
@@ -53,36 +51,35 @@ class RandomWalk(Search):
     seed: int = 0
     name: ClassVar[str] = "random-walk"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not self.factor > 1:
             raise ValueError(f"factor must be greater than 1, got {self.factor!r}.")
 
-    def run(self, walk, box, starts):
-        """Glance at the starts, then wander from the best."""
-        begin = best_starts(walk, starts, self.n_starts)
-        tasks = [partial(self._wander, start=start, number=i) for i, start in enumerate(begin)]
-        return Stop.CONVERGED if set(walk.run_parts(tasks)) == {Stop.CONVERGED} else Stop.STALLED
-
-    def _wander(self, walk, start, number):
-        rng, here = np.random.default_rng([self.seed, number]), walk.evaluate_value(start, "walk")
-        width = walk.box.high - walk.box.low
+    def descend(self, run: SearchRun, start: Vector, number: int) -> Stop:
+        """Walk from one start; every start has random numbers of its own."""
+        rng, here = np.random.default_rng([self.seed, number]), run.evaluate(start, "walk", gradient=False)
+        width = run.box.high - run.box.low
         strides, free, values = np.minimum(self.stride, width), np.flatnonzero(width > 0), [here.value]
         while np.max(strides[free], initial=0) >= self.shortest:
             for i in free:
-                here, kept = self._try(walk, here, i, strides[i] * rng.normal())
-                strides[i] = min(strides[i] * (self.factor**1.5 if kept else 1 / self.factor), width[i])
+                there = _moved(run, here, i, strides[i] * rng.normal())
+                improved = there.value < here.value
+                here = there if improved else here
+                strides[i] = min(strides[i] * (self.factor**1.5 if improved else 1 / self.factor), width[i])
             values.append(here.value)
             if len(values) > self.patience and not self._gained(values):
                 break
-        walk.keep_optimum(here.theta)
+        run.keep_optimum(here.theta)
         return Stop.CONVERGED if np.isfinite(here.value) else Stop.STALLED
 
-    def _try(self, walk, here, i, move):
-        theta = here.theta.copy()
-        theta[i] += move
-        there = walk.evaluate_value(theta, "walk")
-        return (there, True) if there.value < here.value else (here, False)
-
-    def _gained(self, values):
+    def _gained(self, values: list[float]) -> bool:
+        """Return whether the last sweeps improved the criterion noticeably."""
         old, new = values[-1 - self.patience], values[-1]
-        return not np.isfinite(old) or old - new >= self.gain * max(abs(new), 1e-12)
+        return bool(not np.isfinite(old) or old - new >= self.gain * max(abs(new), 1e-12))
+
+
+def _moved(run: SearchRun, here: Step, i: np.intp, move: float) -> Step:
+    """Evaluate the point that differs from ``here`` by ``move`` in parameter i."""
+    theta = here.theta.copy()
+    theta[i] += move
+    return run.evaluate(theta, "walk", gradient=False)

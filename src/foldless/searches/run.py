@@ -1,24 +1,33 @@
-r"""What all searches share: looking, remembering, stopping, resuming, and running parts side by side.
+r"""One run of a search: evaluations, budgets, interrupts, the checkpoint, and parts that run side by side.
 
-A search is a frozen record of options with a method ``run(walk, box, starts)``. It looks at the objective only through
-``walk.evaluate``; budget, Ctrl-C, progress and the checkpoint file live here, once.
+A search is a frozen record of options with a method ``run(run, box, starts)``. It reaches the objective only through
+``run.evaluate``, so that budgets, Ctrl-C, progress and the checkpoint file are handled here, once.
 """
 
 import time
+from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from threading import Event, Lock
+from typing import Any
 
 import numpy as np
 
-from foldless.core.contracts import Outcome, Step, Stop
+from foldless.core.contracts import Box, Evaluation, ObjectiveFunction, Outcome, Step, Stop, Vector, Watch
 from foldless.core.parallel import side_by_side
 from foldless.searches.checkpoint import Checkpoint
 
-NEAR = 0.02  # optima closer than this, in widths of the box, are one
+# Optima closer than this fraction of the box in every parameter count as one.
+SAME_OPTIMUM_FRACTION = 0.02
 
 
 class SearchHalted(Exception):
-    """Raised by :meth:`SearchRun.evaluate` when a budget is spent; carries why."""
+    """Raised by :meth:`SearchRun.evaluate` when a budget is spent or the search was interrupted.
+
+    Attributes
+    ----------
+    stop : Stop
+    """
 
     def __init__(self, stop: Stop):
         super().__init__(stop.value)
@@ -26,104 +35,115 @@ class SearchHalted(Exception):
 
 
 class SearchRun:
-    """The trace of one search.
+    """Evaluates the objective for a search and records every step.
 
     Parameters
     ----------
-    evaluate : callable
-        ``evaluate(theta, warm_start) -> Evaluation``.
+    objective : callable
+        ``objective(theta, warm_start)`` returns an :class:`Evaluation`.
     box : Box
-    max_evaluations, time_budget : optional
-        Numbers of looks and of seconds; at least one look is always taken.
+    max_evaluations : int, optional
+        Budget of evaluations; the first evaluation is always made.
+    time_budget : float, optional
+        Budget in seconds.
     watch : callable, optional
         Called with every :class:`Step`.
     checkpoint : path, optional
-        Steps are appended to this file as they are taken. If it holds steps already they are recalled, not
-        evaluated, so a killed run continues where it was.
+        File to which every step is appended. Steps that it holds already are read instead of evaluated, so that a
+        killed search continues.
     section : str or int, default=0
-        Which search of several that share the file.
+        Name of this search in a file that several searches share.
     n_jobs : int, optional
-        How many parts of the search run side by side; see :func:`foldless.core.parallel.side_by_side`.
+        Number of parts that run side by side; see :func:`foldless.core.parallel.side_by_side`.
+
+    Attributes
+    ----------
+    trace : list of Step
+        Every step, in order.
+    optima : list of Step
+        Local optima, at most one in every neighbourhood.
+    draws : list of Step
+        Draws of a search that samples.
     """
 
     def __init__(
         self,
-        evaluate,
-        box,
+        objective: ObjectiveFunction,
+        box: Box,
         *,
-        max_evaluations=None,
-        time_budget=None,
-        watch=None,
-        checkpoint=None,
-        section=0,
-        n_jobs=None,
-    ):
-        self.objective, self.box, self.watch = evaluate, box, watch
+        max_evaluations: int | None = None,
+        time_budget: float | None = None,
+        watch: Watch | None = None,
+        checkpoint: str | Path | None = None,
+        section: str | int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.objective, self.box, self.watch = objective, box, watch
         self.max_evaluations, self.n_jobs = max_evaluations, n_jobs
         self.trace: list[Step] = []
         self.optima: list[Step] = []
-        self.draws: list[Step] = []  # of a search that samples
+        self.draws: list[Step] = []
         self._deadline = np.inf if time_budget is None else time.perf_counter() + time_budget
         self._checkpoint = None if checkpoint is None else Checkpoint(checkpoint, box, section)
-        self._carry = None
-        self._must_look = True  # whatever the budget: a search without a step has nothing to return
-        self._abandoned, self._watching = Event(), Lock()
-        self._parted = 0  # parts so far: each has a section of its own
+        self._warm_start: Any = None
+        # A search without a step has nothing to return: its first evaluation ignores the budget.
+        self._first_is_free = True
+        self._interrupted, self._watch_lock = Event(), Lock()
+        # Number of parts so far; each has a section of the checkpoint.
+        self._n_parts = 0
 
-    def evaluate(self, theta, why) -> Step:
-        """Evaluate value and gradient at ``theta`` (clipped to the box) and remember them."""
-        return self._look(theta, why, self._gradient)
+    def evaluate(self, theta: Sequence[float] | Vector, why: str, gradient: bool = True) -> Step:
+        """Evaluate the objective at ``theta``, clipped to the box, and record the step.
 
-    def evaluate_value(self, theta, why) -> Step:
-        """Evaluate the value alone, which is cheaper."""
-        return self._look(theta, why, lambda evaluation: None)
-
-    @staticmethod
-    def _gradient(evaluation):
-        return evaluation.gradient
-
-    def _look(self, theta, why, gradient):
+        Parameters
+        ----------
+        theta : array of shape (p,)
+        why : str
+            What the evaluation is for, in a word.
+        gradient : bool, default=True
+            Whether the gradient is computed too; the value alone is cheaper.
+        """
         self._check_budget()
         theta = self.box.clip(np.asarray(theta, dtype=float))
-        step = self._recall(theta) or self._evaluate(theta, why, gradient)
+        step = None if self._checkpoint is None else self._checkpoint.recall(theta)
+        if step is None:
+            begun = time.perf_counter()
+            evaluation = self.objective(theta, self._warm_start)
+            step = self._new_step(theta, evaluation, why, gradient, begun)
         self.trace.append(step)
         if self.watch is not None:
-            with self._watching:
+            with self._watch_lock:
                 self.watch(step)
         return step
 
-    def _check_budget(self):
-        if self._abandoned.is_set():
+    def _new_step(
+        self, theta: Vector, evaluation: Evaluation, why: str, gradient: bool, begun: float
+    ) -> Step:
+        slope = evaluation.gradient if gradient else None
+        error = None if slope is None else evaluation.error
+        if evaluation.warm_start is not None:
+            self._warm_start = evaluation.warm_start
+        value = np.inf if np.isnan(evaluation.value) else float(evaluation.value)
+        step = Step(theta, value, time.perf_counter() - begun, why, slope, evaluation.note, error)
+        if self._checkpoint is not None:
+            self._checkpoint.write(step)
+        return step
+
+    def _check_budget(self) -> None:
+        if self._interrupted.is_set():
             raise SearchHalted(Stop.INTERRUPTED)
-        if self._must_look and not self.trace:
+        if self._first_is_free and not self.trace:
             return
         if self.max_evaluations is not None and len(self.trace) >= self.max_evaluations:
             raise SearchHalted(Stop.BUDGET)
         if time.perf_counter() >= self._deadline:
             raise SearchHalted(Stop.TIME)
 
-    def _recall(self, theta):
-        return None if self._checkpoint is None else self._checkpoint.recall(theta)
+    def run_parts(self, tasks: Sequence[Callable[["SearchRun"], Stop]]) -> list[Stop]:
+        """Run parts of the search, each on a run of its own, and return why each ended.
 
-    def _evaluate(self, theta, why, gradient):
-        begun = time.perf_counter()
-        evaluation = self.objective(theta, self._carry)
-        slope = gradient(evaluation)
-        error = None if slope is None else evaluation.error
-        if evaluation.warm_start is not None:
-            self._carry = evaluation.warm_start
-        seconds = time.perf_counter() - begun
-        value = np.inf if np.isnan(evaluation.value) else float(evaluation.value)
-        step = Step(theta, value, seconds, why, slope, evaluation.note, error)
-        if self._checkpoint is not None:
-            self._checkpoint.write(step)
-        return step
-
-    def run_parts(self, tasks) -> list[Stop]:
-        """Run parts of the search, each on a walk of its own, and return why each ended.
-
-        What is left of the evaluations is dealt out evenly beforehand, and every part starts with what this walk
-        carries: the outcome does not depend on ``n_jobs``. One task alone has this walk and all of its budget.
+        The evaluations that are left are divided evenly beforehand, and every part begins with the warm start of this
+        run, so that the outcome does not depend on ``n_jobs``. A single task gets this run and its whole budget.
 
         Parameters
         ----------
@@ -134,13 +154,12 @@ class SearchRun:
             return [tasks[0](self)]
         self._check_budget()
         parts = [self._part(i, len(tasks)) for i in range(len(tasks))]
-        self._parted += len(parts)
+        self._n_parts += len(parts)
+        calls = [partial(_run_to_its_end, part, task) for part, task in zip(parts, tasks, strict=True)]
         try:
-            stops = side_by_side(
-                [partial(_finish, *pair) for pair in zip(parts, tasks, strict=True)], self.n_jobs
-            )
+            stops = side_by_side(calls, self.n_jobs)
         except BaseException:
-            self._abandoned.set()
+            self._interrupted.set()
             raise
         finally:
             self._gather(parts)
@@ -149,72 +168,79 @@ class SearchRun:
                 raise SearchHalted(stop)
         return stops
 
-    def evaluate_rows(self, rows, why) -> list[list[Step]]:
-        """Glance at rows of points: rows side by side, the points of a row in turn, each warm-started by the last."""
-        found = [[] for _ in rows]
+    def evaluate_rows(self, rows: Sequence[Sequence[Vector]], why: str) -> list[list[Step]]:
+        """Evaluate rows of points without gradients and return their steps.
 
-        def follow(walk, row, steps):
-            steps += (walk.evaluate_value(theta, why) for theta in row)
+        Rows run side by side; within a row every point is warm-started by the one before.
+        """
+        found: list[list[Step]] = [[] for _ in rows]
+
+        def evaluate_row(run: SearchRun, row: Sequence[Vector], steps: list[Step]) -> Stop:
+            steps += (run.evaluate(theta, why, gradient=False) for theta in row)
             return Stop.EXHAUSTED
 
-        self.run_parts(
-            [partial(follow, row=row, steps=steps) for row, steps in zip(rows, found, strict=True)]
-        )
+        pairs = zip(rows, found, strict=True)
+        self.run_parts([partial(evaluate_row, row=row, steps=steps) for row, steps in pairs])
         return found
 
-    def _part(self, i, n):
-        part = SearchRun(self.objective, self.box, max_evaluations=self._share(i, n), watch=self.watch)
-        part._deadline, part._carry = self._deadline, self._carry
-        part._abandoned, part._watching = self._abandoned, self._watching
-        part._must_look = self._must_look and i == 0 and not self.trace
-        part._checkpoint = None if self._checkpoint is None else self._checkpoint.part(self._parted + i)
+    def _part(self, i: int, n: int) -> "SearchRun":
+        """Return the run of part i of n."""
+        part = SearchRun(
+            self.objective, self.box, max_evaluations=self._budget_of_part(i, n), watch=self.watch
+        )
+        part._deadline, part._warm_start = self._deadline, self._warm_start
+        part._interrupted, part._watch_lock = self._interrupted, self._watch_lock
+        part._first_is_free = self._first_is_free and i == 0 and not self.trace
+        part._checkpoint = None if self._checkpoint is None else self._checkpoint.part(self._n_parts + i)
         return part
 
-    def _share(self, i, n):
-        """The part i of n of the evaluations that are left; they add up."""
+    def _budget_of_part(self, i: int, n: int) -> int | None:
+        """Return the evaluations of part i of n; together the parts get all that are left."""
         if self.max_evaluations is None:
             return None
         left = self.max_evaluations - len(self.trace)
         return left // n + (i < left % n)
 
-    def _gather(self, parts):
+    def _gather(self, parts: Sequence["SearchRun"]) -> None:
+        """Append what the parts recorded."""
         for part in parts:
             self.trace += part.trace
             self.draws += part.draws
             for optimum in part.optima:
                 self._keep(optimum)
 
-    def keep_optimum(self, theta):
-        """Remember a local optimum; of neighbours the better one is kept."""
+    def keep_optimum(self, theta: Sequence[float] | Vector) -> None:
+        """Record the step nearest to ``theta`` as a local optimum; of neighbours the better one is kept."""
         theta = self.box.clip(np.asarray(theta, dtype=float))
         self._keep(min(self.trace, key=lambda step: np.max(np.abs(step.theta - theta), initial=0)))
 
-    def _keep(self, step):
+    def _keep(self, step: Step) -> None:
         width = np.maximum(self.box.high - self.box.low, 1e-12)
-        near = [o for o in self.optima if np.max(np.abs(step.theta - o.theta) / width, initial=0) <= NEAR]
-        if all(step.value < o.value for o in near):
-            self.optima = [o for o in self.optima if not any(o is other for other in near)] + [step]
+        distances = [np.max(np.abs(step.theta - other.theta) / width, initial=0) for other in self.optima]
+        near = [distance <= SAME_OPTIMUM_FRACTION for distance in distances]
+        if all(step.value < other.value for other, is_near in zip(self.optima, near) if is_near):
+            self.optima = [other for other, is_near in zip(self.optima, near) if not is_near] + [step]
 
     @property
     def best(self) -> Step:
-        """The best step so far; of equal ones the middle, because criteria that count have plateaus."""
+        """The best step so far; of equal ones the middle, because criteria that count errors have plateaus."""
         lowest = min(step.value for step in self.trace)
         equals = [step for step in self.trace if step.value == lowest]
         return equals[(len(equals) - 1) // 2]
 
-    def outcome(self, stop) -> Outcome:
-        """Return the whole walk as data; the best step is the first of the optima."""
+    def outcome(self, stop: Stop) -> Outcome:
+        """Return the record of the whole run; the best step is the first of the optima."""
         self._keep(self.best)
         optima = sorted(self.optima, key=lambda step: step.value)
         return Outcome(self.best, tuple(self.trace), stop, tuple(optima), tuple(self.draws))
 
 
-def _finish(walk, task):
-    """Run one part to its end, whatever ends it."""
+def _run_to_its_end(run: SearchRun, task: Callable[[SearchRun], Stop]) -> Stop:
+    """Run one part and return why it ended, be it by a budget or an interrupt."""
     try:
-        return task(walk)
-    except SearchHalted as halt:
-        return halt.stop
+        return task(run)
+    except SearchHalted as halted:
+        return halted.stop
     except KeyboardInterrupt:
-        walk._abandoned.set()
+        run._interrupted.set()
         return Stop.INTERRUPTED

@@ -1,11 +1,17 @@
-"""Places to begin: points that fill a box evenly."""
+"""Points at which searches begin."""
+
+from collections.abc import Sequence
 
 import numpy as np
 
-SEED = 20040407  # the same points in every run
+from foldless.core.contracts import Box, Vector
+from foldless.searches.run import SearchRun
+
+# Scrambles the Sobol sequence, so that every run begins at the same points.
+SOBOL_SEED = 20040407
 
 
-def sobol_starts(box, n):
+def sobol_starts(box: Box, n: int) -> list[Vector]:
     """Return n points of a scrambled Sobol sequence in ``box``; the first ones stay when n grows.
 
     Examples
@@ -15,20 +21,23 @@ def sobol_starts(box, n):
     >>> sorted(int(4 * x) for x, _ in points)  # one in each quarter
     [0, 1, 2, 3]
     """
-    from scipy.stats import qmc  # slow to import, seldom needed
+    # Imported here because it is slow and seldom needed.
+    from scipy.stats import qmc
 
     if n <= 0:
         return []
-    sequence = qmc.Sobol(box.size, scramble=True, rng=np.random.default_rng(SEED))
+    sequence = qmc.Sobol(box.size, scramble=True, rng=np.random.default_rng(SOBOL_SEED))
     points = sequence.random_base2(int(np.ceil(np.log2(n))))[:n]
     return list(box.low + points * (box.high - box.low))
 
 
-def best_starts(walk, starts, n):
-    """Return the best n of the starts; they are glanced at only if there are more."""
+def best_starts(run: SearchRun, starts: Sequence[Vector], n: int) -> list[Vector]:
+    """Return the best n of the starts; they are evaluated only if there are more than n."""
     if n < 1:
         raise ValueError(f"n_starts must be at least 1, got {n}.")
     if len(starts) <= n:
         return list(starts)
-    evaluate_rows = [walk.evaluate_value(theta, "start") for theta in starts]
-    return [step.theta for step in sorted(evaluate_rows, key=lambda step: step.value)[:n]]
+    steps = []
+    for theta in starts:
+        steps.append(run.evaluate(theta, "start", gradient=False))
+    return [step.theta for step in sorted(steps, key=lambda step: step.value)[:n]]

@@ -62,7 +62,7 @@ class CandidateTuner:
 
     def run(self, kernel, number=0):
         """Search and fit; on a part of the rows first where the search is to be stopped by the others."""
-        if not hasattr(self.search, "validation"):
+        if self.search.validation is None:
             return self.descend(kernel, number)
         return self.stopped_early(kernel, number)
 
@@ -72,7 +72,9 @@ class CandidateTuner:
             raise ValueError("early stopping needs points, not a precomputed Gram matrix.")
         train, test = set_aside(self.Y, self.search.validation, self.search.seed)
         machine = self.machine.on_rows(train)
-        part = replace(self, X=self.X[train], Y=self.Y[train], machine=machine, search=self.search.search)
+        part = replace(
+            self, X=self.X[train], Y=self.Y[train], machine=machine, search=self.search.without_early_stopping
+        )
         rehearsal = part.descend(kernel, number)
         best = min(
             improvements(rehearsal.steps_on_last_gram),
@@ -180,7 +182,7 @@ class CandidateTuner:
     def starts(self, kernel, scale):
         """A coarse look at widths and regularisation around the kernel as given; more if more descents are asked."""
         starts = self.coarse_grid(kernel, scale)
-        wanted = getattr(self.search, "n_starts", 1) - len(starts)
+        wanted = self.search.n_starts - len(starts)
         box = self.box(kernel, scale)
         return starts + sobol_starts(box, wanted) if box.size else starts
 

@@ -1,7 +1,5 @@
 """Names given by a user -> kernel, criterion and search objects."""
 
-from dataclasses import replace
-
 from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 
 from foldless import criteria, searches
@@ -37,6 +35,4 @@ def as_search(search, n_starts=None):
         if search not in searches.BY_NAME:
             raise UnknownName("search", search, searches.BY_NAME)
         search = searches.BY_NAME[search]()
-    if n_starts is None or not hasattr(search, "n_starts"):
-        return search
-    return replace(search, n_starts=n_starts)
+    return search if n_starts is None else search.with_n_starts(n_starts)

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from foldless.core.contracts import Evaluation, Matrix, Reading
+from foldless.core.contracts import Evaluation, HasPrior, Matrix, Reading
 from foldless.core.errors import NotPositiveDefinite, Undefined
 from foldless.tuning.shared_cache import shared
 
 
 @dataclass(frozen=True, eq=False)
-class Objective:
+class Objective(HasPrior):
     """Everything but ``theta``: calling it evaluates the criterion.
 
     Parameters
