@@ -18,7 +18,7 @@ def main(data, record, trials):
     watch, done = gold.record(record), _done(record)
     for trial in range(max(trials.values())):
         for name in gold.SIZES:
-            split = gold.Split.of(data, name, trial)
+            split = gold.load_split(data, name, trial)
             for method in trials:
                 if trial < trials[method] and (name, method, trial) not in done:
                     watch(name, method, trial, gold.score(method, split, trial))

@@ -39,7 +39,7 @@ def verdicts(columns):
     lines = ["| | " + " | ".join(gold.SIZES) + " |", "|---" * (len(gold.SIZES) + 1) + "|"]
     for method in gold.PAPER_METHODS:
         cells = (
-            _verdict(columns.get((name, method)), gold._paper(name, method, 0)[0]) for name in gold.SIZES
+            _verdict(columns.get((name, method)), gold.paper_pair(name, method, 0)[0]) for name in gold.SIZES
         )
         lines.append(f"| {method} | " + " | ".join(cells) + " |")
     return "\n".join(lines)

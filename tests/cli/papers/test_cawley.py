@@ -5,7 +5,6 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from foldless.cli.papers import cawley
-from foldless.cli.papers.table import Cell, PaperTable
 from foldless.grams import DenseGram
 from foldless.machines import SmoothMachine
 from foldless.machines.losses import Logistic
@@ -58,17 +57,3 @@ def test_the_tables_hold_our_means_and_the_paper_s(data):
 def test_every_set_has_four_columns_in_each_table():
     for parts in cawley.PAPER.values():
         assert [len(part.split()) for part in parts] == [8, 8, 8]
-
-
-def test_cells_show_means_with_their_spread():
-    cell = Cell.of([1.0, 2.0, 3.0], (2.5, 0.1))
-    assert cell.show(".2f") == "2.00 ± 0.58 (2.50 ± 0.10)"
-    assert Cell.of([1.0, 2.0, 3.0], error=False).show(".2f") == "2.00 ± 1.00"
-    assert Cell.of([1.0]).show(".1f") == "1.0"
-    table = PaperTable("t", "numbers", {("a", "x"): cell, ("b", "y"): Cell.of([1.0])}, ".1f", ("Said.",))
-    assert str(table).splitlines()[2:6] == [
-        "| set | x | y |",
-        "|---|---|---|",
-        "| a | 2.0 ± 0.6 (2.5 ± 0.1) |  |",
-        "| b |  | 1.0 |",
-    ]

@@ -7,12 +7,15 @@ import pytest
 from sklearn.svm import SVC
 
 from foldless import KernelSVC
-from foldless.cli.papers import gold
+from foldless.cli.papers import gold, gold_methods
+from foldless.cli.papers.split import Score
 from foldless.core.contracts import Step
-from foldless.criteria import HyperPrior
+from foldless.criteria import HyperPrior, ep_posterior
 from foldless.estimators.base import frozen
+from foldless.grams.builders import DenseBuilder
 from foldless.kernels import gram
 from foldless.searches import EllipticalSlice, RandomWalk
+from foldless.tuning.validation_split import held_out_cost, improvements, set_aside
 
 
 @pytest.fixture
@@ -30,27 +33,30 @@ def quick(monkeypatch):
     methods = {name: gold.METHODS[name] for name in ("GACV", "Span L-BFGS", "EP prior")}
     methods["GACV"] = replace(methods["GACV"], search=RandomWalk(shortest=0.4))
     monkeypatch.setattr(gold, "METHODS", methods)
+    monkeypatch.setattr(gold_methods, "METHODS", methods)
 
 
 def test_crabs_are_cut_with_as_many_of_either_colour_and_without_it(data):
-    split = gold.Split.of(data, "Crabs")
+    split = gold.load_split(data, "Crabs")
     X = np.load(data / "crabs.npz")["X"]
     scaled = (X[:, 1:] - X[:, 1:].mean(axis=0)) / X[:, 1:].std(axis=0)
     rows = [int(np.flatnonzero(np.all(scaled == x, axis=1))[0]) for x in split.X]
     assert split.X.shape == (80, 2)
-    assert split.new.shape == (120, 2)
+    assert split.X_test.shape == (120, 2)
     assert X[rows, 0].sum() == 40
     assert len(set(rows)) == 80
-    other = gold.Split.of(data, "Crabs", trial=1)
+    other = gold.load_split(data, "Crabs", trial=1)
     assert not np.array_equal(other.X, split.X)
-    np.testing.assert_allclose(np.sort(np.r_[other.X, other.new], 0), np.sort(np.r_[split.X, split.new], 0))
+    np.testing.assert_allclose(
+        np.sort(np.r_[other.X, other.X_test], 0), np.sort(np.r_[split.X, split.X_test], 0)
+    )
 
 
 def test_wdbc_is_standardised_and_cut_after_three_hundred_rows():
-    split = gold.Split.of(".", "WDBC")
-    both = np.vstack([split.X, split.new])
+    split = gold.load_split(".", "WDBC")
+    both = np.vstack([split.X, split.X_test])
     assert split.X.shape == (300, 30)
-    assert len(split.t) == 269
+    assert len(split.y_test) == 269
     np.testing.assert_allclose(both.mean(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(both.std(axis=0), 1)
 
@@ -60,116 +66,109 @@ def test_the_archive_s_first_split_orders_its_rows(tmp_path):
     X, rows = rng.normal(size=(400, 3)), rng.permutation(400)
     y = np.where(X[:, 0] > 0, 1, -1)
     np.savez(tmp_path / "raetsch_twonorm.npz", X=X, y=y, train=rows[None, :350], test=rows[None, 350:])
-    split = gold.Split.of(tmp_path, "Twonorm")
+    split = gold.load_split(tmp_path, "Twonorm")
     np.testing.assert_array_equal(split.y, y[rows[:300]])
-    np.testing.assert_array_equal(split.t, y[rows[300:]])
+    np.testing.assert_array_equal(split.y_test, y[rows[300:]])
 
 
 def test_the_error_is_that_of_libsvm_with_the_same_kernel(data):
-    split = gold.Split.of(data, "Crabs")
+    split = gold.load_split(data, "Crabs")
     method = gold.METHODS["LE1"]
-    kernel, machine = gold.start(method, 2, 0)
-    problem = gold.Objective(kernel, machine, method.criterion, gold.DenseBuilder(split.X), split.y[:, None])
-    error, _ = gold._errors(split, problem, [Step(problem.theta, 0.0, 0.0, "")], np.ones(1), False)
-    K, cross = gram(kernel, split.X), gram(kernel, split.new, split.X)
+    problem, _ = gold_methods.problem_of(method, split, 0)
+    error, _ = gold_methods.errors(split, problem, [Step(problem.theta, 0.0, 0.0, "")], np.ones(1), False)
+    K, cross = gram(problem.kernel, split.X), gram(problem.kernel, split.X_test, split.X)
     doubled = SVC(kernel="precomputed", C=0.5, tol=1e-8).fit(
         np.block([[K, -K], [-K, K]]), np.r_[split.y, -split.y]
     )
     theirs = doubled.predict(np.hstack([cross, -cross]))
-    assert error == pytest.approx(100 * np.mean(theirs != split.t))
+    assert error == pytest.approx(100 * np.mean(theirs != split.y_test))
 
 
 def test_walks_begin_at_one_point_and_descents_at_random_ones():
     walk, descent = gold.METHODS["Span"], gold.METHODS["EP"]
-    thetas = [gold.start(walk, 4, trial)[0].theta for trial in (0, 1)]
+    thetas = [gold_methods.start(walk, 4, trial)[0].theta for trial in (0, 1)]
     np.testing.assert_array_equal(*thetas)
     np.testing.assert_allclose(thetas[0][1:5], np.log(2))
-    drawn = [gold.start(descent, 4, trial)[0].theta for trial in (0, 1)]
+    drawn = [gold_methods.start(descent, 4, trial)[0].theta for trial in (0, 1)]
     assert np.all(drawn[0] != drawn[1])
     assert np.all(np.abs(drawn[0][1:5] - np.log(2)) <= 0.5)
-    assert walk.how(3).seed == 3
+    assert walk.search_of(3).seed == 3
 
 
 def test_the_prior_that_ties_has_the_deviation_it_names():
-    prior = gold.METHODS["EP tied"].default_loo_criterion(50, 2)
-    kernel = gold.start(gold.METHODS["Span"], 2, 0)[0]
+    prior = gold.METHODS["EP tied"].criterion_for(50, 2)
+    kernel = gold_methods.start(gold.METHODS["Span"], 2, 0)[0]
     apart = kernel.clone_with_theta(kernel.theta + np.array([0.7, 0.5, -0.5, 0]))
     assert isinstance(prior, HyperPrior)
-    assert 50 * prior.penalty(apart)[0] == pytest.approx(2 * 0.5 * (0.5 / gold.SPREAD) ** 2)
+    assert 50 * prior.penalty(apart)[0] == pytest.approx(
+        2 * 0.5 * (0.5 / gold_methods.LOG_LENGTH_DEVIATION) ** 2
+    )
 
 
 def test_the_prior_that_places_is_centred_where_it_says():
-    prior = gold.METHODS["EP prior"].default_loo_criterion(50, 9)
-    kernel, machine = gold.start(gold.METHODS["Span"], 9, 0)
+    prior = gold.METHODS["EP prior"].criterion_for(50, 9)
+    kernel, machine = gold_methods.start(gold.METHODS["Span"], 9, 0)
     value, pull = prior.penalty(kernel, machine)
     assert 50 * value == pytest.approx((4 / 1.5) ** 2 / 2 + 1 / 2)  # length scales begin at their centre
     np.testing.assert_allclose(50 * pull, [-4 / 1.5**2, *np.zeros(9), 0, -1], atol=1e-12)
 
 
 def test_an_ensemble_adds_outputs_by_weight(data):
-    split = gold.Split.of(data, "Crabs")
+    split = gold.load_split(data, "Crabs")
     method = gold.METHODS["Span ensemble"]
-    kernel, machine = gold.start(method, 2, 0)
-    problem = gold.Objective(kernel, machine, method.criterion, gold.DenseBuilder(split.X), split.y[:, None])
-    thetas = method.begin(2, 0)
+    problem, _ = gold_methods.problem_of(method, split, 0)
+    thetas = method.starts(2, 0)
     np.testing.assert_array_equal(thetas[0], problem.theta)
-    assert len(thetas) == gold.DESCENTS
+    assert len(thetas) == gold_methods.ENSEMBLE_DESCENTS
     steps = [Step(theta, 1.0, 0.0, "") for theta in thetas[:2]]
-    one, two = (gold._outputs(split, problem, theta, False)[0] for theta in thetas[:2])
-    expected = np.mean(split.t * (3 * one + two) <= 0)
-    assert gold._errors(split, problem, steps, np.array([0.75, 0.25]), False)[0] == pytest.approx(
+    one, two = (gold_methods.outputs(split, problem, theta, False)[0] for theta in thetas[:2])
+    expected = np.mean(split.y_test * (3 * one + two) <= 0)
+    assert gold_methods.errors(split, problem, steps, np.array([0.75, 0.25]), False)[0] == pytest.approx(
         100 * expected
     )
 
 
 def test_early_stopping_takes_the_step_that_rows_it_did_not_see_like_best(data):
-    split = gold.Split.of(data, "Crabs")
+    split = gold.load_split(data, "Crabs")
     method = gold.METHODS["EP stopped"]
-    kernel, machine = gold.start(method, 2, 0)
-    problem = gold.Objective(kernel, machine, method.criterion, gold.DenseBuilder(split.X), split.y[:, None])
-    box = gold.Box(*np.vstack([kernel.bounds, np.log(gold.PENALTIES)]).T)
-    (chosen,), _, trace = gold._stopped(method.search, problem, box, 3)
-    train, test = gold.set_aside(problem.Y, 0.25, 3)
+    problem, box = gold_methods.problem_of(method, split, 0)
+    (chosen,), _, trace = gold_methods.early_stopped(method.search, problem, box, 3)
+    train, test = set_aside(problem.Y, 0.25, 3)
     assert len(train) == 60
-    part = replace(problem, builder=gold.DenseBuilder(split.X[train]), Y=problem.Y[train])
+    part = replace(problem, builder=DenseBuilder(split.X[train]), Y=problem.Y[train])
     assert chosen.value == pytest.approx(part(chosen.theta).value)  # the held-out rows took no part
-    costs = [
-        gold.held_out_cost(part, s.theta, split.X[test], problem.Y[test]) for s in gold.improvements(trace)
-    ]
-    assert gold.held_out_cost(part, chosen.theta, split.X[test], problem.Y[test]) == min(costs)
+    costs = [held_out_cost(part, s.theta, split.X[test], problem.Y[test]) for s in improvements(trace)]
+    assert held_out_cost(part, chosen.theta, split.X[test], problem.Y[test]) == min(costs)
 
 
 def test_averaging_adds_the_probabilities_of_draws_from_the_posterior(data):
-    split = gold.Split.of(data, "Crabs")
+    split = gold.load_split(data, "Crabs")
     method = replace(gold.METHODS["EP averaged"], search=EllipticalSlice(draws=3, burn_in=2, thin=1))
-    kernel, machine = gold.start(method, 2, 0)
-    problem = gold.Objective(
-        kernel, machine, method.default_loo_criterion(80, 2), gold.DenseBuilder(split.X), split.y[:, None]
-    )
-    box = gold.Box(*np.vstack([kernel.bounds, np.log(gold.PENALTIES)]).T)
-    steps, weights, trace = gold._search(method, problem, box, 5)
+    problem, box = gold_methods.problem_of(method, split, 0)
+    steps, weights, trace = gold_methods.search_steps(method, problem, box, 5)
     np.testing.assert_array_equal(weights, np.full(3, 1 / 3))
     assert len(trace) > 5
     for step in steps:  # its own estimator says the same
         kernel, machine = problem.at(step.theta)
         fixed = KernelSVC(frozen(kernel), machine.C, "hinge", "kernel", "evidence-ep").fit(split.X, split.y)
-        belief = gold._outputs(split, problem, step.theta, True)[1]
-        np.testing.assert_allclose(belief + 0.5, fixed.predict_proba(split.new)[:, 1], atol=1e-7)
+        belief = gold_methods.outputs(split, problem, step.theta, True)[1]
+        np.testing.assert_allclose(belief + 0.5, fixed.predict_proba(split.X_test)[:, 1], atol=1e-7)
 
 
 def test_the_posterior_and_its_mean_agree_on_the_class(data):
-    split = gold.Split.of(data, "Crabs")
+    split = gold.load_split(data, "Crabs")
     method = gold.METHODS["EP"]
-    kernel, machine = gold.start(method, 2, 0)
-    problem = gold.Objective(kernel, machine, method.criterion, gold.DenseBuilder(split.X), split.y[:, None])
-    belief = gold._outputs(split, problem, problem.theta, True)[1]
-    posterior = gold.ep_posterior(problem.solve(problem.theta)[2].columns[0])
-    np.testing.assert_array_equal(belief > 0, split.outputs(kernel, posterior.b) > 0)
+    problem, _ = gold_methods.problem_of(method, split, 0)
+    belief = gold_methods.outputs(split, problem, problem.theta, True)[1]
+    posterior = ep_posterior(problem.solve(problem.theta)[2].columns[0])
+    np.testing.assert_array_equal(
+        belief > 0, gold_methods.expansion_outputs(split, problem.kernel, posterior.b) > 0
+    )
 
 
 def test_a_record_gives_its_scores_back(tmp_path):
     watch = gold.record(tmp_path / "scores.jsonl")
-    scores = [gold.Score(5.0 + trial, 4.0, 3.0, 2.0, 0.1, -0.3, 20) for trial in range(2)]
+    scores = [Score(5.0 + trial, 2.0, {"mean": 4.0, "steps": 20}) for trial in range(2)]
     watch("Pima", "EP", 1, scores[1])
     watch("Pima", "EP", 0, scores[0])
     assert gold.recorded(tmp_path / "scores.jsonl") == {("Pima", "EP"): scores}
@@ -195,16 +194,16 @@ def test_the_tables_hold_ours_and_the_paper_s(data, quick):
 
 
 def test_the_ascent_is_beside_the_paper_s_last_columns():
-    assert gold._paper("Pima", "Evid grad", 0) == (20.8, 1.5)
-    assert gold._paper("Pima", "Evid grad best", 0) == (19.7, 1.5)
-    assert gold._paper("Ringnorm", "Evid grad best", 1)[0] == 2.5
-    assert gold._paper("WDBC", "Evid grad", 2)[0] == 9352
+    assert gold.paper_pair("Pima", "Evid grad", 0) == (20.8, 1.5)
+    assert gold.paper_pair("Pima", "Evid grad best", 0) == (19.7, 1.5)
+    assert gold.paper_pair("Ringnorm", "Evid grad best", 1)[0] == 2.5
+    assert gold.paper_pair("WDBC", "Evid grad", 2)[0] == 9352
     for parts in gold.PAPER.values():
         assert [len(part.split()) for part in parts] == [12, 6, 6]
 
 
 def test_trials_are_the_paper_s_unless_told():
-    assert gold._trials(None, "LE1") == 25
-    assert gold._trials(None, "Evid grad") == 10
-    assert gold._trials(3, "EP") == 3
-    assert gold._trials({"EP": 2}, "LE1") == 0
+    assert gold.n_trials(None, "LE1") == 25
+    assert gold.n_trials(None, "Evid grad") == 10
+    assert gold.n_trials(3, "EP") == 3
+    assert gold.n_trials({"EP": 2}, "LE1") == 0

@@ -4,35 +4,36 @@ import numpy as np
 import pytest
 
 from foldless.cli.papers import kobayashi
+from foldless.cli.papers.split import Split
 from foldless.grams import DenseGram
 from oracles.klr import K1, Y1, agrees
 
 
 @pytest.fixture
-def split():
-    thin = DenseGram(K1)
-    return kobayashi.Split(DenseGram(K1), K1, thin, Y1, Y1, 0)
+def problem():
+    split = Split(K1, Y1, K1, Y1)
+    return kobayashi.Problem(split, DenseGram(K1), K1, DenseGram(K1), 0)
 
 
-def test_the_svm_is_the_reference_one_and_its_bounds_are_those_of_the_specification(split):
+def test_the_svm_is_the_reference_one_and_its_bounds_are_those_of_the_specification(problem):
     fit = kobayashi.fit_svm(K1, Y1, 0.4)
     assert fit.b == pytest.approx(0.9317153360, abs=1e-3)
     np.testing.assert_allclose(np.abs(fit.beta)[[0, 4, 5, 6]], 0.4, atol=1e-6)
-    assert kobayashi.svm_gacv(split, fit, 0.4) == pytest.approx(1.0120264210, abs=1e-3)
-    assert kobayashi.xi_alpha(split, fit) == 3 / 8
-    assert kobayashi.svm_gacv(split, kobayashi.fit_svm(K1, Y1, 5.0), 5.0) == pytest.approx(
+    assert kobayashi.svm_gacv(problem, fit, 0.4) == pytest.approx(1.0120264210, abs=1e-3)
+    assert kobayashi.xi_alpha(problem, fit) == 3 / 8
+    assert kobayashi.svm_gacv(problem, kobayashi.fit_svm(K1, Y1, 5.0), 5.0) == pytest.approx(
         3.7892948096, abs=1e-2
     )
 
 
-def test_klr_is_the_reference_one(split):
+def test_klr_is_the_reference_one(problem):
     fit = kobayashi.fit_klr(K1, Y1, 2.0)
     np.testing.assert_allclose(K1 @ fit.beta + fit.b, fit.f, atol=1e-9)
-    assert agrees(kobayashi.klr_gacv(split, fit, 2.0), "0.9627208465")
+    assert agrees(kobayashi.klr_gacv(problem, fit, 2.0), "0.9627208465")
     w = 1 / (2 + 2 * np.cosh(fit.f))
     determinant = np.linalg.slogdet(np.eye(8) + 2.0 * np.sqrt(np.outer(w, w)) * K1)[1]
     loss = np.sum(np.logaddexp(0, -Y1 * fit.f))
-    assert kobayashi.evidence(split, fit, 2.0) == pytest.approx(loss + determinant / 2)
+    assert kobayashi.evidence(problem, fit, 2.0) == pytest.approx(loss + determinant / 2)
 
 
 @pytest.mark.parametrize(("table", "machine"), [(kobayashi.table_2, "svm"), (kobayashi.table_3, "klr")])

@@ -28,7 +28,7 @@ def test_table_2_holds_ours_beside_the_papers(data):
     seen = []
     table = li.table_2(data, 3, ["labor"], watch=lambda *step: seen.append(step))
     assert seen == [("labor", 0), ("labor", 1), ("labor", 2)]
-    rows = {row.method: row for row in table.rows}
+    rows = {method: cell for (_, method), cell in table.cells.items()}
     assert set(rows) == set(li.METHODS)
     assert rows["SM"].paper == 13.65
     assert rows["ER"].paper == 18.82
@@ -39,7 +39,7 @@ def test_table_2_holds_ours_beside_the_papers(data):
 
 
 def test_table_3_holds_seconds_and_ratios(data):
-    rows = {row.method: row for row in li.table_3(data, 1, ["labor"]).rows}
+    rows = {method: cell for (_, method), cell in li.table_3(data, 1, ["labor"]).cells.items()}
     assert rows["SM"].spread == 1.0
     assert rows["CV"].paper_spread == pytest.approx(2.88 / 0.16)
     assert all(row.ours > 0 for row in rows.values())
@@ -58,6 +58,6 @@ def test_closed_form_folds_are_refits(data):
     X, y = li.load(data, "labor")
     K, Y = li.DenseGram(li.KERNELS[15](X)), y[:, None]
     blocks = [np.arange(57)[i::5] for i in range(5)]
-    left = Y - li._left_out(li.LSSVM(1.0).solve(K, Y), blocks)
-    errors = [li._refit(K, Y, np.setdiff1d(np.arange(57), rows), rows) * len(rows) for rows in blocks]
+    left = Y - li._left_out_residuals(li.LSSVM(1.0).solve(K, Y), blocks)
+    errors = [li._refit_error(K, Y, np.setdiff1d(np.arange(57), rows), rows) * len(rows) for rows in blocks]
     assert li.error_fraction(Y, left) == pytest.approx(sum(errors) / 57)

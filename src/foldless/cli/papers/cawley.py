@@ -1,31 +1,35 @@
 """Tables 1 to 3 of Cawley and Talbot: error, time and information on the sets of Rätsch, with the archive's splits.
 
-The paper's setting: one Gaussian width, model selection anew on every split. What differs here: LOO-KLR descends along
-its exact gradient where the paper walks a simplex (its gradient was wrong); 10-fold KLR walks the simplex, as theirs,
-over refits whose folds stay the same during a search; the Laplace Gaussian process is scikit-learn's, the one by
-expectation propagation ours. Sets of the paper
-we have no files of (german, splice, thyroid, waveform) are left out. Seconds are processor seconds.
+The paper's setting: one Gaussian width, model selection anew on every split. What differs here: LOO-KLR follows its
+exact gradient where the paper uses a simplex search (its gradient was wrong); 10-fold KLR uses the simplex, as theirs,
+over refits whose folds stay fixed during a search; the Laplace Gaussian process is scikit-learn's, the one by
+expectation propagation ours. Sets of the paper without a file here (german, splice, thyroid, waveform) are left out.
+Seconds are processor seconds.
 """
 
 import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from foldless.cli.papers.gp_classifier_ep import GaussianProcessEP
+from foldless.cli.papers.split import Score, Scores, Split, Watch, counts_by_method
 from foldless.cli.papers.table import Cell, PaperTable
-from foldless.core.contracts import Reading
+from foldless.core.contracts import Matrix, Reading
 from foldless.criteria.base import Criterion, reads
 from foldless.criteria.folds import assign
 from foldless.estimators import KernelLogisticRegression
-from foldless.inspection.metrics import target_information
+from foldless.inspection.metrics import prediction_error, target_information
 from foldless.kernels.by_name import typical_distance
 from foldless.machines import SmoothSolution
 
-METHODS = ("LOO-KLR", "KLR", "L-GPC", "EP-GPC")  # the paper's columns that are ours too
+# The columns of the paper that are computed here.
+METHODS = ("LOO-KLR", "KLR", "L-GPC", "EP-GPC")
 
 # set -> for each method: error and its standard error (%), seconds and theirs, bits and theirs
 PAPER = {
@@ -52,7 +56,7 @@ PAPER = {
 
 @dataclass(frozen=True)
 class RefitLoss(Criterion):
-    """Cross-entropy of k-fold cross-validation by refits: what the paper's column KLR minimises. No derivative."""
+    """Cross-entropy of k-fold cross-validation by refits, without derivatives: the criterion of the paper's column KLR."""
 
     folds: int = 10
     seed: int = 0
@@ -61,15 +65,16 @@ class RefitLoss(Criterion):
     def _read_smooth(self, solution: SmoothSolution) -> Reading:
         u = np.empty(solution.gram.n)
         for rows in assign(self.folds, solution.gram.n, self.seed):
-            left = solution.v.copy()
-            left[rows] = 0  # a point without weight is not in the fit, but its output is
-            machine = replace(solution.machine, weights=left)
+            # A point with weight zero takes no part in the fit, but still has an output.
+            weights = solution.v.copy()
+            weights[rows] = 0
+            machine = replace(solution.machine, weights=weights)
             u[rows] = machine.solve(solution.gram, solution.y[:, None], [solution.z]).columns[0].z[rows]
         value = float(solution.v @ solution.machine.loss.value(solution.y, u))
         return Reading(value, parts=solution.wrong("cv_error", u))
 
 
-def contender(method, X):
+def contender(method: str, X: Matrix) -> Any:
     """Return an unfitted classifier of one column of the table."""
     if method == "LOO-KLR":
         return KernelLogisticRegression()
@@ -80,26 +85,25 @@ def contender(method, X):
     return GaussianProcessClassifier(kernel) if method == "L-GPC" else GaussianProcessEP(kernel)
 
 
-@dataclass(frozen=True)
-class Score:
-    """One method on one split."""
-
-    error: float  # percent
-    seconds: float
-    bits: float
-
-
-def score(method, X, y, train, test):
-    """Fit one method on one split and judge it on the test rows."""
-    model, begun = contender(method, X[train]), time.process_time()
-    model.fit(X[train], y[train])
+def score(method: str, split: Split) -> Score:
+    """Fit one method on the training rows and measure it on the test rows."""
+    model, begun = contender(method, split.X), time.process_time()
+    model.fit(split.X, split.y)
     seconds = time.process_time() - begun
-    proba = model.predict_proba(X[test])
-    error = 100 * float(np.mean(model.classes_[np.argmax(proba, axis=1)] != y[test]))
-    return Score(error, seconds, target_information(y[test], proba, model.classes_, baseline="uniform"))
+    proba = model.predict_proba(split.X_test)
+    predicted = model.classes_[np.argmax(proba, axis=1)]
+    error = 100 * prediction_error(split.y_test, predicted, is_classification=True)
+    bits = target_information(split.y_test, proba, model.classes_, baseline="uniform")
+    return Score(error, seconds, {"bits": bits})
 
 
-def run(data, splits=10, sets=None, methods=METHODS, watch=None):
+def run(
+    data: Path,
+    splits: int | Mapping[str, int] = 10,
+    sets: Sequence[str] | None = None,
+    methods: Sequence[str] = METHODS,
+    watch: Watch | None = None,
+) -> Scores:
     """Return the scores of every method on the first ``splits`` splits: ``(set, method) -> list of Score``.
 
     Parameters
@@ -112,58 +116,56 @@ def run(data, splits=10, sets=None, methods=METHODS, watch=None):
     watch : callable, optional
         Called with (set, method, split) as each is done.
     """
-    found = {}
+    found: Scores = {}
     for name in sets or PAPER:
         file = np.load(Path(data) / f"raetsch_{name}.npz")
+        X, y, train, test = (file[key] for key in ("X", "y", "train", "test"))
         for method in methods:
-            count = splits[method] if isinstance(splits, dict) else splits
+            count = splits if isinstance(splits, int) else splits[method]
             found[name, method] = []
-            for i in range(min(count, len(file["train"]))):
-                found[name, method].append(
-                    score(method, file["X"], file["y"], file["train"][i], file["test"][i])
-                )
+            for i in range(min(count, len(train))):
+                found[name, method].append(score(method, Split.of_rows(X, y, train[i], test[i])))
                 if watch is not None:
                     watch(name, method, i)
     return found
 
 
-def tables(scores):
+def tables(scores: Scores) -> tuple[PaperTable, ...]:
     """Return the three tables of what :func:`run` found."""
-    looks = (
-        ("cawley-1", "test errors (%)", "error", 0, ".2f"),
-        ("cawley-2", "seconds of model selection", "seconds", 1, ".2f"),
-        ("cawley-3", "target information (bits; baseline 1 bit, as the paper has it)", "bits", 2, ".3f"),
+    bits_title = "target information (bits; baseline 1 bit, as the paper has it)"
+    return (
+        _table(scores, "cawley-1", "test errors (%)", lambda s: s.error, 0, ".2f"),
+        _table(scores, "cawley-2", "seconds of model selection", lambda s: s.seconds, 1, ".2f"),
+        _table(scores, "cawley-3", bits_title, lambda s: s.more["bits"], 2, ".3f"),
     )
-    return tuple(_table(scores, *look) for look in looks)
 
 
-def _table(scores, name, title, what, part, form):
+def _table(
+    scores: Scores, name: str, title: str, measure: Callable[[Score], float], part: int, form: str
+) -> PaperTable:
     cells = {
-        (dataset, method): Cell.of([getattr(s, what) for s in found], _paper(dataset, method, part))
+        (dataset, method): Cell.with_standard_error(list(map(measure, found)), _paper(dataset, method, part))
         for (dataset, method), found in scores.items()
     }
-    counts = {
-        m: sorted({cells[key].count for key in cells if key[1] == m})
-        for m in dict.fromkeys(k[1] for k in cells)
-    }
-    splits = "; ".join(f"{m}: {' or '.join(map(str, c))}" for m, c in counts.items())
-    return PaperTable(name, title, cells, form, (f"Mean ± standard error, (the paper's). Splits: {splits}.",))
+    remark = f"Mean ± standard error, (the paper's). Splits: {counts_by_method(scores)}."
+    return PaperTable(name, title, cells, form, (remark,))
 
 
-def _paper(dataset, method, part):
-    return tuple(np.array(PAPER[dataset][part].split(), float).reshape(-1, 2)[METHODS.index(method)])
+def _paper(dataset: str, method: str, part: int) -> tuple[float, float]:
+    mean, error = np.array(PAPER[dataset][part].split(), float).reshape(-1, 2)[METHODS.index(method)]
+    return mean, error
 
 
-def table_1(data, splits=10, sets=None, methods=METHODS, watch=None):
-    """Test errors; see :func:`run`."""
-    return tables(run(data, splits, sets, methods, watch))[0]
+def table_1(data: Path, **options: Any) -> PaperTable:
+    """Return the test errors; the options are those of :func:`run`."""
+    return tables(run(data, **options))[0]
 
 
-def table_2(data, splits=10, sets=None, methods=METHODS, watch=None):
-    """Seconds of model selection; see :func:`run`."""
-    return tables(run(data, splits, sets, methods, watch))[1]
+def table_2(data: Path, **options: Any) -> PaperTable:
+    """Return the seconds of model selection; the options are those of :func:`run`."""
+    return tables(run(data, **options))[1]
 
 
-def table_3(data, splits=10, sets=None, methods=METHODS, watch=None):
-    """Information about the test labels; see :func:`run`."""
-    return tables(run(data, splits, sets, methods, watch))[2]
+def table_3(data: Path, **options: Any) -> PaperTable:
+    """Return the information about the test labels; the options are those of :func:`run`."""
+    return tables(run(data, **options))[2]

@@ -8,15 +8,19 @@ prior at the mode. What the paper leaves open and our choice: lambda = 1/C; crab
 as sixth input; 10-fold cross-validation counts errors of refits; of equal values the smallest C is taken.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.svm import SVC
 
+from foldless.cli.papers.split import Split, Watch
 from foldless.cli.papers.table import Cell, PaperTable
+from foldless.core.contracts import Gram, Matrix, Vector
 from foldless.core.linalg import centre
 from foldless.criteria import GACV, kric_at_outputs, kric_sollich_at_outputs
 from foldless.criteria.folds import assign
@@ -26,7 +30,7 @@ from foldless.machines import SmoothMachine
 from foldless.machines.losses import Logistic
 
 GRID = 10.0 ** (np.arange(20) / 2 - 2)
-WIDTH, LANDMARKS, COMPONENTS, FOLDS = 10.0, 50, 30, 10
+GAUSSIAN_WIDTH, NYSTROM_LANDMARKS, NYSTROM_COMPONENTS, CV_FOLDS = 10.0, 50, 30, 10
 METHODS = ("optimal", "KRIC", "GACV", "10-fold", "Sollich", "evidence", "xi-alpha")
 SETS = {
     "bld": "bupa",
@@ -36,7 +40,7 @@ SETS = {
     "rsy": "ripley_synth",
     "snr": "sonar",
 }
-ITERATIONS = 2_000_000  # of libsvm, at most
+LIBSVM_MAX_ITERATIONS = 2_000_000
 
 # set -> test error and its standard deviation for each method, of the support vector machine and of KLR
 PAPER = {
@@ -55,125 +59,147 @@ PAPER = {
 }  # fmt: skip
 
 
-def load(data, name):
+def load(data: Path, name: str) -> tuple[Matrix, Vector]:
     """Return inputs, scaled as in the paper, and labels -1 and 1."""
     file = np.load(Path(data) / f"{SETS[name]}.npz")
     X, y = file["X"], file["y"]
     if name == "cra":
         X, y = np.column_stack([y, X[:, 1:]]), X[:, 0]
+    # The second input of ionosphere is always zero.
     if name == "ion":
-        X = np.delete(X, 1, axis=1)  # constantly zero
+        X = np.delete(X, 1, axis=1)
     return X / np.sqrt(np.sum(X**2, axis=0)), np.where(y == np.unique(y)[1], 1.0, -1.0)
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
-    """Kernel matrices and labels of one split; ``thin`` is the Nyström approximation of the training matrix."""
+class Problem:
+    """A split and its kernel matrices.
 
-    K: Any
-    cross: Any
-    thin: Any
-    y: Any
-    t: Any
+    ``K`` is the matrix of the training rows, ``cross`` that of test rows by training rows, and ``low_rank`` the Nyström
+    approximation of ``K``.
+    """
+
+    split: Split
+    K: DenseGram
+    cross: Matrix
+    low_rank: Gram
     seed: int
 
     @classmethod
-    def of(cls, X, y, seed, size):
-        """Draw one."""
+    def draw(cls, X: Matrix, y: Vector, seed: int, size: int) -> Self:
+        """Return a random split with ``size`` training rows."""
         rng = np.random.default_rng(seed)
         rows = rng.permutation(len(y))
-        train, test = rows[:size], rows[size:]
-        kernel, marks = RBF(WIDTH), rng.choice(size, min(LANDMARKS, size), replace=False)
-        thin = leading_nystrom(kernel, X[train], marks, COMPONENTS)
-        K = DenseGram(kernel(X[train]))
-        return cls(K, kernel(X[test], X[train]), thin, y[train], y[test], seed)
+        split = Split.of_rows(X, y, rows[:size], rows[size:])
+        kernel = RBF(GAUSSIAN_WIDTH)
+        landmarks = rng.choice(size, min(NYSTROM_LANDMARKS, size), replace=False)
+        low_rank = leading_nystrom(kernel, split.X, landmarks, NYSTROM_COMPONENTS)
+        return cls(split, DenseGram(kernel(split.X)), kernel(split.X_test, split.X), low_rank, seed)
 
-    def without(self, rows):
-        """Return the rows that stay when ``rows`` are left out."""
+    @property
+    def y(self) -> Vector:
+        """Labels of the training rows."""
+        return self.split.y
+
+    def without(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the training rows that stay when ``rows`` are left out."""
         return np.setdiff1d(np.arange(len(self.y)), rows)
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """Outputs on the training rows, coefficients and bias of either machine."""
+    """A fitted machine of either kind: outputs ``f = K beta + b`` on the training rows."""
 
-    f: Any
-    beta: Any  # signed: f = K beta + b
+    f: Vector
+    beta: Vector
     b: float
 
 
-def fit_svm(K, y, C, start=None):
-    """Fit a support vector machine; the matrix is centred and scaled first, for libsvm keeps it in single precision."""
+def fit_svm(K: Matrix, y: Vector, C: float, start: list[Vector] | None = None) -> Fit:
+    """Fit a support vector machine; K is centred and scaled first, because libsvm keeps it in single precision."""
     Kc = centre(K)
     scale = np.mean(np.diag(Kc))
-    machine = SVC(kernel="precomputed", C=C * scale, max_iter=ITERATIONS, tol=1e-4).fit(Kc / scale, y)
+    machine = SVC(kernel="precomputed", C=C * scale, max_iter=LIBSVM_MAX_ITERATIONS, tol=1e-4).fit(
+        Kc / scale, y
+    )
     beta = np.zeros(len(y))
     beta[machine.support_] = machine.dual_coef_[0] / scale
     b = machine.intercept_[0] - np.mean(K @ beta) + np.mean(K) * beta.sum()
     return Fit(K @ beta + b, beta, b)
 
 
-def fit_klr(K, y, C, start=None):
+def fit_klr(K: Matrix, y: Vector, C: float, start: list[Vector] | None = None) -> Fit:
     """Fit a kernel logistic regression."""
     s = SmoothMachine(Logistic(), C).solve(DenseGram(K), y[:, None], start).columns[0]
     return Fit(s.z, s.alpha, s.b)
 
 
-def svm_gacv(split, fit, C):
-    """GACV of Wahba, Lin and Zhang for a support vector machine."""
-    margin, alpha = split.y * fit.f, np.abs(fit.beta)
+def svm_gacv(problem: Problem, fit: Fit, C: float) -> float:
+    """Return GACV of Wahba, Lin and Zhang for a support vector machine."""
+    margin, alpha = problem.y * fit.f, np.abs(fit.beta)
     slack = np.maximum(0, 1 - margin)
-    return float(np.mean(slack + np.where(margin < -1, 2, 1) * alpha * split.K.diag()))
+    return float(np.mean(slack + np.where(margin < -1, 2, 1) * alpha * problem.K.diag()))
 
 
-def klr_gacv(split, fit, C):
-    """GACV of Xiang and Wahba for KLR."""
-    return GACV()(SmoothMachine(Logistic(), C).solve(split.K, split.y[:, None], [fit.f])).value
+def klr_gacv(problem: Problem, fit: Fit, C: float) -> float:
+    """Return GACV of Xiang and Wahba for KLR."""
+    return GACV()(SmoothMachine(Logistic(), C).solve(problem.K, problem.y[:, None], [fit.f])).value
 
 
-def xi_alpha(split, fit):
+def xi_alpha(problem: Problem, fit: Fit) -> float:
     """Return the fraction of points that xi-alpha counts, with rho = 2 and R^2 = 1."""
-    slack = np.maximum(0, 1 - split.y * fit.f)
+    slack = np.maximum(0, 1 - problem.y * fit.f)
     return float(np.mean(2 * np.abs(fit.beta) + slack >= 1))
 
 
-def evidence(split, fit, C):
-    """Minus the log evidence as the paper has it: loss and determinant, without the prior at the mode."""
+def evidence(problem: Problem, fit: Fit, C: float) -> float:
+    """Return minus the log evidence as the paper has it: loss and determinant, without the prior at the mode."""
     w = np.exp(-np.logaddexp(0, fit.f) - np.logaddexp(0, -fit.f))
-    return float(np.sum(np.logaddexp(0, -split.y * fit.f)) + split.thin.factor(C * w).logdet() / 2)
+    loss = np.sum(np.logaddexp(0, -problem.y * fit.f))
+    return float(loss + problem.low_rank.factor(C * w).logdet() / 2)
 
 
-def cross_validation(split, fitter, C, start):
-    """Fraction of errors of ten refits."""
-    wrong, K = 0, split.K.K
-    for rows in assign(FOLDS, len(split.y), split.seed):
-        left = split.without(rows)
-        if len(np.unique(split.y[left])) < 2:
+# K, y, C, warm start -> fit
+Fitter = Callable[..., Fit]
+
+
+def cross_validation(problem: Problem, fitter: Fitter, C: float, start: Fit) -> float:
+    """Return the fraction of errors of ten refits."""
+    wrong, K, y = 0, problem.K.K, problem.y
+    for rows in assign(CV_FOLDS, len(y), problem.seed):
+        left = problem.without(rows)
+        if len(np.unique(y[left])) < 2:
             raise ValueError("a training part of 10-fold cross-validation has only one class.")
-        fit = fitter(K[np.ix_(left, left)], split.y[left], C, [start.f[left]])
-        wrong += np.sum(split.y[rows] * (K[np.ix_(rows, left)] @ fit.beta + fit.b) <= 0)
-    return wrong / len(split.y)
+        fit = fitter(K[np.ix_(left, left)], y[left], C, [start.f[left]])
+        wrong += np.sum(y[rows] * (K[np.ix_(rows, left)] @ fit.beta + fit.b) <= 0)
+    return wrong / len(y)
 
 
-MACHINES = {"svm": (fit_svm, svm_gacv), "klr": (fit_klr, klr_gacv)}
+MACHINES: dict[str, tuple[Fitter, Callable[[Problem, Fit, float], float]]] = {
+    "svm": (fit_svm, svm_gacv),
+    "klr": (fit_klr, klr_gacv),
+}
 
 
-def read_all(split, machine, C):
+def read_all(problem: Problem, machine: str, C: float) -> dict[str, float]:
     """Return the value of every criterion at one C, and the test error there (under ``optimal``)."""
     fitter, gacv = MACHINES[machine]
-    fit = fitter(split.K.K, split.y, C)
+    fit = fitter(problem.K.K, problem.y, C)
+    thin, y = problem.low_rank, problem.y
     return {
-        "optimal": float(np.mean(split.t * (split.cross @ fit.beta + fit.b) <= 0)),
-        "KRIC": kric_at_outputs(split.thin, split.y, fit.f, C, bias=False).value,
-        "GACV": gacv(split, fit, C),
-        "10-fold": cross_validation(split, fitter, C, fit),
-        "Sollich": kric_sollich_at_outputs(split.thin, split.y, fit.f, C, bias=False, form="hybrid").value,
-        "evidence": evidence(split, fit, C),
-        "xi-alpha": xi_alpha(split, fit),
+        "optimal": problem.split.error(problem.cross @ fit.beta + fit.b),
+        "KRIC": kric_at_outputs(thin, y, fit.f, C, bias=False).value,
+        "GACV": gacv(problem, fit, C),
+        "10-fold": cross_validation(problem, fitter, C, fit),
+        "Sollich": kric_sollich_at_outputs(thin, y, fit.f, C, bias=False, form="hybrid").value,
+        "evidence": evidence(problem, fit, C),
+        "xi-alpha": xi_alpha(problem, fit),
     }
 
 
-def run(data, machine, splits=10, sets=None, watch=None):
+def run(
+    data: Path, machine: str, splits: int = 10, sets: Sequence[str] | None = None, watch: Watch | None = None
+) -> dict[tuple[str, str], list[float]]:
     """Return test errors at the chosen C: ``(set, method) -> list``.
 
     Parameters
@@ -186,36 +212,44 @@ def run(data, machine, splits=10, sets=None, watch=None):
     watch : callable, optional
         Called with (set, machine, split) as each is done.
     """
-    found = {(name, method): [] for name in sets or SETS for method in METHODS}
+    found: dict[tuple[str, str], list[float]] = {}
     for name in sets or SETS:
         X, y = load(data, name)
         size = 250 if name == "rsy" else round(len(y) * 2 / 3)
         for seed in range(splits):
-            split = Split.of(X, y, seed, size)
-            values = [read_all(split, machine, C) for C in GRID]
-            for method in METHODS:
-                best = int(np.argmin([v[method] for v in values]))
-                found[name, method].append(values[best]["optimal"])
+            for method, error in _errors_at_choices(Problem.draw(X, y, seed, size), machine).items():
+                found.setdefault((name, method), []).append(error)
             if watch is not None:
                 watch(name, machine, seed)
     return found
 
 
-def _table(name, title, machine, found):
+def _errors_at_choices(problem: Problem, machine: str) -> dict[str, float]:
+    """Return the test error at the C that each criterion chooses; the smallest C of equals."""
+    values = [read_all(problem, machine, C) for C in GRID]
+    best = {method: int(np.argmin([v[method] for v in values])) for method in METHODS}
+    return {method: values[i]["optimal"] for method, i in best.items()}
+
+
+def _table(name: str, title: str, machine: str, found: dict[tuple[str, str], list[float]]) -> PaperTable:
     cells = {}
     for (dataset, method), errors in found.items():
         paper = np.array(PAPER[dataset][machine == "klr"].split(), float).reshape(-1, 2)
-        cells[dataset, method] = Cell.of(errors, tuple(paper[METHODS.index(method)]), error=False)
+        cells[dataset, method] = Cell.with_deviation(errors, tuple(paper[METHODS.index(method)]))
     count = len(next(iter(found.values())))
     remarks = (f"Mean ± standard deviation over {count} splits, (the paper's over 100).",)
     return PaperTable(name, title, cells, ".4f", remarks)
 
 
-def table_2(data, splits=10, sets=None, watch=None):
-    """Test errors of support vector machines; see :func:`run`."""
+def table_2(
+    data: Path, splits: int = 10, sets: Sequence[str] | None = None, watch: Watch | None = None
+) -> PaperTable:
+    """Return test errors of support vector machines; see :func:`run`."""
     return _table("kobayashi-2", "test error, C of an SVM", "svm", run(data, "svm", splits, sets, watch))
 
 
-def table_3(data, splits=10, sets=None, watch=None):
-    """Test errors of kernel logistic regression; see :func:`run`."""
+def table_3(
+    data: Path, splits: int = 10, sets: Sequence[str] | None = None, watch: Watch | None = None
+) -> PaperTable:
+    """Return test errors of kernel logistic regression; see :func:`run`."""
     return _table("kobayashi-3", "test error, C of KLR", "klr", run(data, "klr", splits, sets, watch))

@@ -7,26 +7,35 @@ run times and majority errors printed for anneal, autos and glass fit; eigenvalu
 """
 
 import time
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import t as student
 from sklearn.datasets import load_breast_cancer
 from sklearn.gaussian_process.kernels import RBF
-from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.model_selection import StratifiedKFold
 
+from foldless.cli.papers.split import Split, Watch
+from foldless.cli.papers.table import Cell, PaperTable
+from foldless.core.contracts import Matrix, Vector
 from foldless.core.targets import error_fraction, index_of_plateau_centre
 from foldless.criteria import FSM, CenteredAlignment, EigenvalueRatio, Spectral
 from foldless.grams import DenseGram
 from foldless.kernels import gram
 from foldless.kernels.pairs import Pairs
 from foldless.machines import LSSVM, NoMachine
+from foldless.machines.lssvm import LSSVMSolution
+from foldless.tuning.validation_split import split_rows
 
-KERNELS = tuple(RBF(np.sqrt(2.0**i), "fixed") for i in range(-15, 16))
-MANY = 1000  # rows from which a set counts as large and gets fewer splits
-FOLDS = 5
-MEASURES = {
+EXPONENTS = range(-15, 16)
+KERNELS = tuple(RBF(np.sqrt(2.0**i), "fixed") for i in EXPONENTS)
+TEST_FRACTION = 0.3
+# Sets with more rows count as large and may get fewer splits.
+LARGE_MIN_ROWS = 1000
+CV_FOLDS = 5
+KERNEL_CRITERIA = {
     "SM": Spectral("trace", 3),
     "SM (printed)": Spectral("sum", 3),
     "CKTA": CenteredAlignment(),
@@ -64,72 +73,20 @@ PAPER = {
     "vote": ("vote", "4.31 1.71 4.78 1.74 4.82 1.73 5.25 1.72 6.37 3.96 7.80 2.33", "2.03 34.43 9.33 2.79 2.81 15.92"),
     "wdbc": (None, "2.29 1.15 2.43 1.07 2.73 1.11 2.82 1.20 37.49 3.83 4.75 1.66", "5.75 61.32 19.18 7.86 6.80 33.65"),
 }  # fmt: skip
-PRINTED = ("SM", "CV", "ELOO", "CKTA", "FSM", "ER")  # the paper's columns
+PAPER_METHODS = ("SM", "CV", "ELOO", "CKTA", "FSM", "ER")
 
 
-@dataclass(frozen=True)
-class Row:
-    """One set and one method: ours, the paper's, and what else was seen."""
-
-    dataset: str
-    method: str
-    ours: float
-    paper: float
-    spread: float  # standard deviation over splits; for seconds, the ratio to SM
-    paper_spread: float
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table of a paper, ours beside theirs; it prints itself."""
-
-    name: str
-    title: str
-    rows: tuple[Row, ...]
-    remarks: tuple[str, ...] = ()
-    join: str = "±"  # between a number and its companion
-
-    def __str__(self):
-        methods = list(dict.fromkeys(row.method for row in self.rows))
-        cells = {(row.dataset, row.method): row for row in self.rows}
-        sets = list(dict.fromkeys(row.dataset for row in self.rows))
-        lines = [
-            f"{self.name}: {self.title}",
-            "",
-            "| set | " + " | ".join(methods) + " |",
-            "|---" * (len(methods) + 1) + "|",
-        ]
-        lines += [
-            f"| {s} | " + " | ".join(self._cell(cells.get((s, m))) for m in methods) + " |" for s in sets
-        ]
-        return "\n".join([*lines, "", *self.remarks])
-
-    def _cell(self, row):
-        if row is None:
-            return ""
-        ours = f"{_number(row.ours)}{self.join}{_number(row.spread)}{row.note}"
-        return (
-            ours
-            if np.isnan(row.paper)
-            else f"{ours} ({_number(row.paper)}{self.join}{_number(row.paper_spread)})"
-        )
-
-
-def _number(x):
-    return f"{x:.4f}" if 1e-6 < abs(x) < 0.01 else f"{x:.2f}"
-
-
-def load(data, name):
+def load(data: Path, name: str) -> tuple[Matrix, Vector]:
     """Return inputs scaled to [-1, 1] and labels -1 and 1 of one of the paper's sets."""
     if PAPER[name][0] is None:
         X, y = load_breast_cancer(return_X_y=True)
     else:
         file = np.load(Path(data) / f"{PAPER[name][0]}.npz")
         X, y = file["X"], file["y"]
-        if name == "breast-cancer":  # the LIBSVM set of that name: Wisconsin, complete rows
-            whole = ~file["missing"].any(axis=1)
-            X, y = X[whole], y[whole]
+        # The set that LIBSVM calls breast-cancer is Wisconsin without its incomplete rows.
+        if name == "breast-cancer":
+            complete = ~file["missing"].any(axis=1)
+            X, y = X[complete], y[complete]
     classes = np.unique(y)[:2]
     rows = np.isin(y, classes)
     X, y = X[rows], np.where(y[rows] == classes[1], 1.0, -1.0)
@@ -137,8 +94,14 @@ def load(data, name):
     return 2 * (X - low)[:, span > 0] / span[span > 0] - 1, y
 
 
-def table_2(data, splits=50, sets=None, large=None, watch=None):
-    """Test errors in percent of the widths that the criteria choose.
+def table_2(
+    data: Path,
+    splits: int = 50,
+    sets: Sequence[str] | None = None,
+    large: int | None = None,
+    watch: Watch | None = None,
+) -> PaperTable:
+    """Return the test errors in percent of the widths that the criteria choose.
 
     Parameters
     ----------
@@ -151,124 +114,118 @@ def table_2(data, splits=50, sets=None, large=None, watch=None):
         Splits for sets of more than a thousand rows.
     watch : callable, optional
         Called with (set, split) as each split is done.
-
-    Returns
-    -------
-    table : Table
     """
-    rows = []
+    cells: dict[tuple[str, str], Cell] = {}
     for name in sets or PAPER:
         X, y = load(data, name)
-        count = large if large is not None and len(y) > MANY else splits
-        errors, widths = [], []
-        for seed in range(count):
-            chosen, test = _split(X, y, seed)
-            errors.append([100 * test[chosen[m]] for m in METHODS])
-            widths.append([chosen[m] - 15 for m in METHODS])
+        n_splits = large if large is not None and len(y) > LARGE_MIN_ROWS else splits
+        errors, exponents = [], []
+        for seed in range(n_splits):
+            split = Split.of_rows(X, y, *split_rows(len(y), TEST_FRACTION, seed, y))
+            chosen, test = _choose_widths(split, seed)
+            errors.append([100 * test[i] for i in chosen])
+            exponents.append([EXPONENTS[i] for i in chosen])
             if watch is not None:
                 watch(name, seed)
-        rows += _compare(name, np.array(errors), np.median(widths, axis=0))
+        cells |= _cells(name, np.array(errors), np.median(exponents, axis=0))
     remarks = (
         "Cells: our mean ± standard deviation, [median log2 tau], (the paper's). * = significantly worse than the best.",
     )
-    return Table("li-2", "test errors (%)", tuple(rows), remarks)
+    return PaperTable("li-2", "test errors (%)", cells, ".2f", remarks)
 
 
-def _split(X, y, seed):
-    """Return the index of the width each method chooses, and the test error of every width."""
-    train, test = train_test_split(np.arange(len(y)), test_size=0.3, random_state=seed, stratify=y)
-    own, cross, Y = Pairs(X[train]), Pairs(X[test], X[train]), y[train, None]
-    blocks = [
-        rows for _, rows in StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(X[train], y[train])
-    ]
-    values = {method: [] for method in METHODS}
+def _choose_widths(split: Split, seed: int) -> tuple[list[int], list[float]]:
+    """Return the index of the width that each method chooses, and the test error of every width."""
+    own, cross, Y = Pairs(split.X), Pairs(split.X_test, split.X), split.y[:, None]
+    folds = StratifiedKFold(CV_FOLDS, shuffle=True, random_state=seed).split(split.X, split.y)
+    blocks = [rows for _, rows in folds]
+    values: dict[str, list[float]] = {method: [] for method in METHODS}
     errors = []
     for kernel in KERNELS:
         K = DenseGram(gram(kernel, own))
         solution = LSSVM(1.0).solve(K, Y)
-        for method, criterion in MEASURES.items():
+        for method, criterion in KERNEL_CRITERIA.items():
             values[method].append(criterion(NoMachine().solve(K, Y)).value)
         values["ELOO"].append(error_fraction(Y, solution.loo_outputs))
-        values["CV"].append(error_fraction(Y, Y - _left_out(solution, blocks)))
-        errors.append(error_fraction(y[test, None], gram(kernel, cross) @ solution.alpha + solution.b))
-    return {method: index_of_plateau_centre(values[method]) for method in METHODS}, errors
+        values["CV"].append(error_fraction(Y, Y - _left_out_residuals(solution, blocks)))
+        outputs = gram(kernel, cross) @ solution.alpha + solution.b
+        errors.append(error_fraction(split.y_test[:, None], outputs))
+    return [index_of_plateau_centre(values[method]) for method in METHODS], errors
 
 
-def _left_out(solution, blocks):
+def _left_out_residuals(solution: LSSVMSolution, blocks: Iterable[NDArray[np.intp]]) -> Matrix:
+    """Return the residuals of each block of rows when it is left out, without refitting."""
     r = np.empty_like(solution.alpha)
     for rows in blocks:
         r[rows] = np.linalg.solve(solution.factor.block(rows), solution.alpha[rows])
     return r
 
 
-def _compare(name, errors, widths):
-    mean, spread = (
-        errors.mean(axis=0),
-        errors.std(axis=0, ddof=1) if len(errors) > 1 else np.zeros(len(METHODS)),
-    )
-    best = errors[:, np.argmin(mean)]
-    paper = dict(zip(PRINTED, np.array(PAPER[name][1].split(), float).reshape(-1, 2)))
+def _cells(name: str, errors: Matrix, exponents: Vector) -> dict[tuple[str, str], Cell]:
+    best = errors[:, np.argmin(errors.mean(axis=0))]
+    paper = dict(zip(PAPER_METHODS, np.array(PAPER[name][1].split(), float).reshape(-1, 2)))
+    cells = {}
     for j, method in enumerate(METHODS):
-        worse = "*" if significantly_worse(errors[:, j], best) else ""
-        theirs = paper.get(method, (np.nan, np.nan))
-        yield Row(name, method, mean[j], theirs[0], spread[j], theirs[1], f"{worse} [{widths[j]:.0f}]")
+        star = "*" if significantly_worse(errors[:, j], best) else ""
+        theirs = tuple(paper.get(method, (np.nan, np.nan)))
+        cells[name, method] = Cell.with_deviation(errors[:, j], theirs, f"{star} [{exponents[j]:.0f}]")
+    return cells
 
 
-def significantly_worse(errors, best):
-    """One-sided paired t test at 95 %, as in the paper (1.676 for 50 splits)."""
+def significantly_worse(errors: Vector, best: Vector) -> bool:
+    """Return the verdict of a one-sided paired t test at 95 %, as in the paper (1.676 for 50 splits)."""
     d = np.asarray(errors) - np.asarray(best)
     scale = d.std(ddof=1) / np.sqrt(len(d)) if len(d) > 1 else 0.0
     return bool(scale > 0 and d.mean() / scale > student.ppf(0.95, len(d) - 1))
 
 
-def table_3(data, splits=3, sets=None, watch=None):
-    """Seconds that each criterion takes over the 31 widths of one split, kernel matrices included.
+def table_3(
+    data: Path, splits: int = 3, sets: Sequence[str] | None = None, watch: Watch | None = None
+) -> PaperTable:
+    """Return the seconds that each criterion takes over the 31 widths of one split, kernel matrices included.
 
-    Cross-validation refits; the paper's seconds are on its own machine, so the ratios to SM are what compares.
+    Cross-validation refits. The paper's seconds are those of another computer, so compare the ratios to SM.
     """
-    rows = []
+    cells = {}
     for name in sets or PAPER:
         X, y = load(data, name)
-        seconds = {method: [] for method in METHODS}
+        seconds: dict[str, list[float]] = {method: [] for method in METHODS}
         for seed in range(splits):
-            train, _ = train_test_split(np.arange(len(y)), test_size=0.3, random_state=seed, stratify=y)
-            _values("FSM", X[train], y[train, None], seed)  # the first method must not pay for a cold start
+            train, _ = split_rows(len(y), TEST_FRACTION, seed, y)
+            # Run one method before the clock, so that the first one timed does not pay for a cold start.
+            _values("FSM", X[train], y[train, None], seed)
             for method in METHODS:
                 begun = time.perf_counter()
                 _values(method, X[train], y[train, None], seed)
                 seconds[method].append(time.perf_counter() - begun)
             if watch is not None:
                 watch(name, seed)
-        paper = dict(zip(PRINTED, np.array(PAPER[name][2].split(), float)))
+        paper = dict(zip(PAPER_METHODS, np.array(PAPER[name][2].split(), float)))
         ours = {method: float(np.median(s)) for method, s in seconds.items()}
         for method in METHODS:
             theirs = paper.get(method, np.nan)
-            rows.append(
-                Row(name, method, ours[method], theirs, ours[method] / ours["SM"], theirs / paper["SM"])
-            )
+            ratios = ours[method] / ours["SM"], theirs / paper["SM"]
+            cells[name, method] = Cell(ours[method], ratios[0], splits, theirs, ratios[1])
     remarks = ("Cells: our seconds × ratio to our SM, (the paper's seconds × ratio to its SM).",)
-    return Table("li-3", "seconds for 31 widths of one split", tuple(rows), remarks, " ×")
+    return PaperTable("li-3", "seconds for 31 widths of one split", cells, ".3g", remarks, " × ")
 
 
-def _values(method, X, Y, seed):
-    """Return what one method says of every width, and nothing else."""
+def _values(method: str, X: Matrix, Y: Matrix, seed: int) -> list[float]:
+    """Return the value of one method at every width, computing nothing else."""
     pairs = Pairs(X)
-    folds = list(StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(X, Y[:, 0]))
+    folds = list(StratifiedKFold(CV_FOLDS, shuffle=True, random_state=seed).split(X, Y[:, 0]))
     values = []
     for kernel in KERNELS:
         K = DenseGram(gram(kernel, pairs))
-        if method in MEASURES:
-            values.append(MEASURES[method](NoMachine().solve(K, Y)).value)
+        if method in KERNEL_CRITERIA:
+            values.append(KERNEL_CRITERIA[method](NoMachine().solve(K, Y)).value)
         elif method == "ELOO":
             values.append(error_fraction(Y, LSSVM(1.0).solve(K, Y).loo_outputs))
         else:
-            values.append(np.mean([_refit(K, Y, *fold) for fold in folds]))
+            values.append(float(np.mean([_refit_error(K, Y, *fold) for fold in folds])))
     return values
 
 
-def _refit(K, Y, train, test):
+def _refit_error(K: DenseGram, Y: Matrix, train: NDArray[np.intp], test: NDArray[np.intp]) -> float:
     solution = LSSVM(1.0).solve(K.subset(train), Y[train])
     return error_fraction(Y[test], K.K[np.ix_(test, train)] @ solution.alpha + solution.b)
-
-
-TABLES = {"li-2": table_2, "li-3": table_3}
