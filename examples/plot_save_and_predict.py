@@ -16,7 +16,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from foldless.cli.main import run
+from foldless.cli import run
 
 rng = np.random.default_rng(0)
 folder = Path(tempfile.mkdtemp())

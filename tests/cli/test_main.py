@@ -171,7 +171,7 @@ def test_reproduce_prints_the_papers_numbers_beside_ours(tmp_path, capsys, monke
     assert run(["reproduce", "li-2", "--data", str(tmp_path), "--splits", "1"]) == 0
     said = capsys.readouterr().out
     assert "li-2: test errors" in said
-    assert "(2.29±1.15)" in said
+    assert "(2.29 ± 1.15)" in said
 
 
 def test_reproduce_lists_the_tables_it_knows(tmp_path, capsys):

@@ -1,9 +1,10 @@
-"""A study whose every name tries to break out of the page."""
+"""An experiment whose every name tries to break out of the page."""
+
+from pathlib import Path
 
 import numpy as np
 
-from foldless.cli.experiment import TuneRequest, run_experiment
-from foldless.cli.files.read_table import read_table
+from foldless.cli import Experiment, read_table, run_experiment
 
 NAMES = (
     "<script>alert(1)</script>",
@@ -15,7 +16,7 @@ NAMES = (
 LABELS = ("<script>alert(5)</script>", "<b>&amp;</b>")
 
 
-def hostile_study(folder, kernel="rbf-ard"):
+def hostile_experiment(folder: Path, kernel: str = "rbf-ard") -> Experiment:
     """Write a CSV with these names, read it as a user's file, and tune."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, len(NAMES)))
@@ -25,7 +26,7 @@ def hostile_study(folder, kernel="rbf-ard"):
     path = folder / "<img src=x onerror=alert(6)>.csv"
     path.write_text("\n".join([",".join(quoted), *rows]), encoding="utf-8")
     table = read_table(path, "<i>target</i>")
-    request = TuneRequest(kernel=(kernel,), holdout=0.2, search="lbfgs", time_budget=3.0)
+    command = f"foldless tune '{path.name}' --target '</code><script>alert(7)'"
     return run_experiment(
-        table, request, path.name, f"foldless tune '{path.name}' --target '</code><script>alert(7)'"
+        table, holdout=0.2, source=path.name, command=command, kernel=kernel, search="lbfgs", time_budget=3.0
     )

@@ -1,28 +1,32 @@
-"""The demonstration: data that come with scikit-learn, tuned without folds and by a grid search with folds."""
+"""The demonstration: data that come with scikit-learn, and a grid search with folds to compare with."""
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from foldless.cli.experiment import prediction_error, split
+from foldless.cli.experiment import split_table
 from foldless.cli.files.encoding import Code, Encoder
 from foldless.cli.files.read_table import Table
+from foldless.core.contracts import Matrix
+from foldless.inspection.metrics import prediction_error
 
-HOLDOUT = 0.3
-FOLDS, PROCESSES = 10, 2
+HOLDOUT_FRACTION = 0.3
+CV_FOLDS, WORKER_PROCESSES = 10, 2
 GRID = {"svc__C": np.logspace(-5, 15, 10, base=2.0), "svc__gamma": np.logspace(-15, 3, 10, base=2.0)}
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """What the grid search found, and what it took."""
+    """Result of the grid search: the parameters, the errors, and the cost."""
 
     C: float
     width: float
@@ -32,7 +36,7 @@ class Baseline:
     seconds: float
 
 
-def breast_cancer():
+def breast_cancer() -> Table:
     """Return scikit-learn's breast cancer set as a table: 569 rows, 30 features, two classes."""
     data = load_breast_cancer()
     names = [str(name) for name in data.feature_names]
@@ -41,25 +45,28 @@ def breast_cancer():
     return Table(data.data, y, names, "diagnosis", "classification", encoder)
 
 
-def grid_search(table, seed, holdout=HOLDOUT):
-    """Tune scikit-learn's SVC on the same rows by 10 x 10 settings with 10 folds.
+def grid_search(table: Table, seed: int, holdout: float = HOLDOUT_FRACTION) -> Baseline:
+    """Tune scikit-learn's SVC on the same training rows over 10 x 10 settings with 10 folds.
 
-    The worker processes are started before the clock, so that the comparison is one of methods.
+    The worker processes are started before the clock, so that only the methods are compared.
     """
-    (X, y), (X_held, y_held) = split(table, holdout, seed)
-    Parallel(n_jobs=PROCESSES)(delayed(_warm)(X, y) for _ in range(2 * PROCESSES))
-    search = GridSearchCV(make_pipeline(StandardScaler(), SVC()), GRID, cv=FOLDS, n_jobs=PROCESSES)
+    train, test = split_table(table, holdout, seed)
+    y, _ = table.target()
+    Parallel(n_jobs=WORKER_PROCESSES)(
+        delayed(_fit_once)(table.X[train], y[train]) for _ in range(2 * WORKER_PROCESSES)
+    )
+    search = GridSearchCV(make_pipeline(StandardScaler(), SVC()), GRID, cv=CV_FOLDS, n_jobs=WORKER_PROCESSES)
     begun = time.perf_counter()
-    search.fit(X, y)
+    search.fit(table.X[train], y[train])
     seconds = time.perf_counter() - begun
-    best, fits = search.best_params_, FOLDS * len(search.cv_results_["params"]) + 1
-    error = prediction_error(y_held, search.predict(X_held), classes=True)
+    best, fits = search.best_params_, CV_FOLDS * len(search.cv_results_["params"]) + 1
+    error = prediction_error(y[test], search.predict(table.X[test]), is_classification=True)
     return Baseline(best["svc__C"], _width(best["svc__gamma"]), 1 - search.best_score_, error, fits, seconds)
 
 
-def _warm(X, y):
+def _fit_once(X: Matrix, y: NDArray[Any]) -> None:
     make_pipeline(StandardScaler(), SVC()).fit(X, y)
 
 
-def _width(gamma):
+def _width(gamma: float) -> float:
     return 1 / np.sqrt(2 * gamma)

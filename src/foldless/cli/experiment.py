@@ -1,4 +1,4 @@
-"""One study: a table, what was asked of it, the tuned model, and how it does on rows it has not seen."""
+"""One experiment: a table, a machine tuned on it, and its error on rows it has not seen."""
 
 import inspect
 import time
@@ -7,82 +7,45 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import train_test_split
+from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from foldless.cli.files.read_table import DataError, Table
-from foldless.estimators.base import class_index
+from foldless.cli.files.read_table import Table
+from foldless.core.contracts import Matrix
+from foldless.core.errors import DataError
+from foldless.core.targets import class_index
 from foldless.estimators.registry import entry_of, look_up
+from foldless.inspection.comparison import Comparison
+from foldless.inspection.metrics import prediction_error
+from foldless.tuning.validation_split import split_rows
 
-FEWEST = 4  # rows that must be left to train on
-
-
-@dataclass(frozen=True)
-class TuneRequest:
-    """What is asked for; None leaves a choice to the machine.
-
-    Parameters
-    ----------
-    machine : str, optional
-        A name of the catalogue; by default the usual one for the task.
-    kernel : tuple of str
-        One kernel, or candidates of which the criterion chooses one.
-    criterion, search : str, optional
-    holdout : float
-        Share of the rows set aside before tuning to measure the error; 0 keeps them all.
-    scale : bool
-        Whether the features are brought to mean 0 and variance 1 first.
-    seed, jobs, time_budget, verbose
-        As ``random_state``, ``n_jobs``, ``time_budget`` and ``verbose`` of the estimators.
-    """
-
-    machine: str | None = None
-    kernel: tuple[str, ...] = ("rbf",)
-    criterion: str | None = None
-    search: str | None = None
-    holdout: float = 0.0
-    scale: bool = True
-    seed: int = 0
-    jobs: int | None = None
-    time_budget: float | None = None
-    verbose: int = 0
-
-    def options(self):
-        """Parameters of the estimator that were asked for."""
-        asked = {
-            "kernel": self.kernel[0] if len(self.kernel) == 1 else list(self.kernel),
-            "criterion": self.criterion,
-            "search": self.search,
-            "random_state": self.seed,
-            "n_jobs": self.jobs,
-            "time_budget": self.time_budget,
-            "verbose": self.verbose,
-        }
-        return {name: value for name, value in asked.items() if value is not None}
+TRAINING_MIN_ROWS = 4
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Rows set aside before tuning, and the error on them."""
+    """Rows held out before tuning: how many, and the error on them.
+
+    The error is the fraction of wrong classes, or the root mean squared error.
+    """
 
     rows: int
-    error: float  # share of wrong classes, or root mean squared error
+    error: float
 
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """A finished study.
+    """A finished experiment.
 
     Attributes
     ----------
     source, command : str
-        Where the data came from, and what reproduces the study.
-    request : TuneRequest
+        Where the data came from, and the command that reproduces the experiment.
     table : Table
         All of the data.
     X, y : arrays
-        The rows that were trained on, not scaled.
+        The training rows, not scaled.
     model : Pipeline
         Scaling, then the fitted estimator.
     seconds : float
@@ -94,14 +57,13 @@ class Experiment:
 
     source: str
     command: str
-    request: TuneRequest
     table: Table
-    X: np.ndarray
-    y: np.ndarray
+    X: Matrix
+    y: NDArray[Any]
     model: Pipeline
     seconds: float
     held_out: HeldOut | None = None
-    comparison: Any = None
+    comparison: Comparison | None = None
 
     @property
     def estimator(self) -> Any:
@@ -109,24 +71,24 @@ class Experiment:
         return self.model[-1]
 
     @property
+    def is_scaled(self) -> bool:
+        """Whether the features were scaled to mean 0 and variance 1."""
+        return isinstance(self.model[0], StandardScaler)
+
+    @property
     def is_classification(self) -> bool:
         """Whether classes are predicted, not numbers."""
         return self.table.task == "classification"
 
     @cached_property
-    def points(self):
-        """The training rows as the estimator saw them."""
-        return self.model[:-1].transform(self.X)
-
-    @cached_property
-    def loo_outputs(self):
-        """Outputs (n, k) at each row of the machine that was not shown it; None where nothing gives them."""
+    def loo_outputs(self) -> Matrix | None:
+        """Leave-one-out outputs (n, k); None if the estimator has none."""
         found = getattr(self.estimator, "loo_decision_", None)
         return None if found is None else np.asarray(found).reshape(len(self.y), -1)
 
     @cached_property
-    def loo_predicted(self):
-        """Predictions that belong to :attr:`loo_outputs`."""
+    def loo_predicted(self) -> NDArray[Any] | None:
+        """Leave-one-out predictions, from :attr:`loo_outputs`."""
         outputs = self.loo_outputs
         if outputs is None:
             return None
@@ -135,72 +97,93 @@ class Experiment:
         return entry_of(self.estimator).respond(outputs[:, 0])
 
     @property
-    def loo_probabilities(self):
-        """Probabilities (n, k) that belong to :attr:`loo_outputs`; None for machines without."""
+    def loo_probabilities(self) -> Matrix | None:
+        """Leave-one-out probabilities (n, classes); None if the estimator has none."""
         return getattr(self.estimator, "loo_proba_", None)
 
     @cached_property
-    def loo_error(self):
-        """Leave-one-out error, in the units of :attr:`HeldOut.error`; None where nothing gives it."""
+    def loo_error(self) -> float | None:
+        """Leave-one-out error in the unit of :attr:`HeldOut.error`; None if the estimator has no such outputs."""
         if self.loo_predicted is None:
             return None
         return prediction_error(self.y, self.loo_predicted, self.is_classification)
 
 
-def prediction_error(y, predicted, classes):
-    """Share of wrong classes, or root mean squared error."""
-    return float(np.mean(predicted != y)) if classes else float(np.sqrt(np.mean((predicted - y) ** 2)))
+def make_pipeline_for(task: str, machine: str | None, scale: bool, options: dict[str, Any]) -> Pipeline:
+    """Return an unfitted pipeline: scaling, then the machine called ``machine``, or the usual one for ``task``."""
+    estimator = look_up(machine, task).estimator
+    unknown = sorted(options.keys() - inspect.signature(estimator).parameters.keys())
+    if unknown:
+        raise DataError(f"the machine {estimator.__name__} has no option {', '.join(unknown)}.")
+    return make_pipeline(StandardScaler() if scale else "passthrough", estimator(**options))
 
 
-def build(request, task):
-    """Return the pipeline that ``request`` asks for, not fitted."""
-    estimator = look_up(request.machine, task).estimator
-    options = request.options()
-    foreign = sorted(options.keys() - inspect.signature(estimator).parameters.keys())
-    if foreign:
-        raise DataError(f"the machine {estimator.__name__} has no option {', '.join(foreign)}.")
-    return make_pipeline(StandardScaler() if request.scale else "passthrough", estimator(**options))
-
-
-def split(table, holdout, seed):
-    """Return rows to train on and rows held out, both as (X, y); stratified by class."""
+def check_holdout(table: Table, holdout: float) -> None:
+    """Raise if this fraction of a table cannot be held out."""
+    n, (y, task) = table.n_rows, table.target()
     if not 0 <= holdout < 1:
-        raise DataError(f"--holdout must be a share of the rows between 0 and 1, got {holdout:g}.")
+        raise DataError(f"--holdout must be a fraction of the rows between 0 and 1, got {holdout:g}.")
     if holdout == 0:
-        return (table.X, table.y), None
-    X, y, classes = table.X, table.y, table.task == "classification"
-    if classes and np.unique(y, return_counts=True)[1].min() < 2:
+        return
+    if task == "classification" and np.unique(y, return_counts=True)[1].min() < 2:
         raise DataError("--holdout needs two rows of every class, one class has a single row. Leave it out.")
-    if len(y) * (1 - holdout) < FEWEST or len(y) * holdout < 1:
-        raise DataError(f"--holdout {holdout:g} of {len(y)} rows leaves too few on one side.")
-    parts = train_test_split(X, y, test_size=holdout, random_state=seed, stratify=y if classes else None)
-    return (parts[0], parts[2]), (parts[1], parts[3])
+    if n * (1 - holdout) < TRAINING_MIN_ROWS or n * holdout < 1:
+        raise DataError(f"--holdout {holdout:g} of {n} rows leaves too few on one side.")
 
 
-def run_experiment(table, request, source, command):
-    """Tune what ``request`` asks for on ``table``.
+def split_table(table: Table, holdout: float, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the numbers of the rows to train on and of those held out, stratified by class."""
+    check_holdout(table, holdout)
+    if holdout == 0:
+        return np.arange(table.n_rows), np.arange(0)
+    return split_rows(table.n_rows, holdout, seed, table.y if table.task == "classification" else None)
+
+
+def run_experiment(
+    table: Table,
+    machine: str | None = None,
+    *,
+    holdout: float = 0.0,
+    scale: bool = True,
+    random_state: int = 0,
+    source: str = "a table",
+    command: str = "",
+    **options: Any,
+) -> Experiment:
+    """Tune a machine on a table.
 
     Parameters
     ----------
     table : Table
-        From :func:`foldless.cli.files.read_table.read_table`.
-    request : TuneRequest
+        From :func:`foldless.cli.read_table`, with a target.
+    machine : str, optional
+        ``"logistic"``, ``"svc"``, ``"lssvc"``, ``"ridge"``, ``"subset"`` or ``"poisson"``; by default ``"logistic"``
+        for classes and ``"ridge"`` for numbers.
+    holdout : float, default=0.0
+        Fraction of the rows to hold out before tuning, to measure the error.
+    scale : bool, default=True
+        Whether to scale the features to mean 0 and variance 1 first.
+    random_state : int, default=0
+        Seed of the split and of the estimator.
     source, command : str
-        Kept in the study.
+        Shown in the report: where the data came from, and the command that reproduces the experiment.
+    **options
+        Passed to the estimator: ``kernel``, ``criterion``, ``search``, ``time_budget``, ... None leaves the default.
 
     Returns
     -------
-    study : Experiment
+    experiment : Experiment
     """
-    model = build(request, table.task)
-    train, held = split(table, request.holdout, request.seed)
+    target, task = table.target()
+    given = {name: value for name, value in options.items() if value is not None}
+    model = make_pipeline_for(task, machine, scale, {"random_state": random_state, **given})
+    train, test = split_table(table, holdout, random_state)
+    X, y = table.X[train], target[train]
     begun = time.perf_counter()
-    model.fit(*train)
+    model.fit(X, y)
     seconds = time.perf_counter() - begun
-    error = (
-        None
-        if held is None
-        else prediction_error(held[1], model.predict(held[0]), table.task == "classification")
-    )
-    held_out = None if held is None else HeldOut(len(held[1]), error)
-    return Experiment(source, command, request, table, *train, model, seconds, held_out)
+    held_out = None
+    if len(test):
+        predicted = model.predict(table.X[test])
+        held_out = HeldOut(len(test), prediction_error(target[test], predicted, task == "classification"))
+    return Experiment(source, command, table, X, y, model, seconds, held_out)

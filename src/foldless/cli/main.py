@@ -1,38 +1,41 @@
 """The command line: arguments in, exit code out. A user's mistake is one line on stderr and exit code 2.
 
-The commands are in :mod:`foldless.cli.commands`; they are imported when they are called, because they need packages that
-the core does without.
+The commands are in :mod:`foldless.cli.commands`. They are imported when the command line runs, because they need
+packages that the rest of foldless does without.
 """
 
 import os
 import sys
 import warnings
+from collections.abc import Sequence
+from typing import TextIO
 
 from foldless.cli.report import say
-from foldless.core.errors import BROKEN_PIPE, INTERRUPTED, MISTAKE, FoldlessError
+from foldless.cli.terminal import EXIT_BROKEN_PIPE, EXIT_INTERRUPTED, EXIT_MISTAKE
+from foldless.core.errors import FoldlessError
 
 
-def main(arguments=None):
+def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave with its exit code.
 
     Parameters
     ----------
     arguments : list of str, optional
-        By default those of the process. With the environment variable ``FOLDLESS_DEBUG`` set, errors show where they
-        arose.
+        By default those of the process. With the environment variable ``FOLDLESS_DEBUG`` set, errors show their
+        traceback.
     """
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
 
 
-def run(arguments):
-    """Run the command line and return its exit code; warnings are notes on stderr."""
+def run(arguments: Sequence[str]) -> int:
+    """Run the command line and return its exit code; warnings are printed as notes on stderr."""
     with warnings.catch_warnings():
         warnings.simplefilter("default")
-        warnings.showwarning = _warn
+        warnings.showwarning = _print_warning
         return _run(arguments)
 
 
-def _run(arguments):
+def _run(arguments: Sequence[str]) -> int:
     try:
         from foldless.cli.commands import app
 
@@ -41,35 +44,44 @@ def _run(arguments):
         return code or 0
     except KeyboardInterrupt:
         say("interrupted before anything was found.")
-        return INTERRUPTED
+        return EXIT_INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing more can be said there
-        return BROKEN_PIPE
+        # The reader of stdout is gone; give Python another stdout to flush when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_BROKEN_PIPE
     except Exception as error:
-        return _mistake(error)
+        return _exit_code(error)
 
 
-def _mistake(error):
-    """Say what a user did wrong; raise what a user cannot have done."""
+def _exit_code(error: Exception) -> int:
+    """Print what a user did wrong and return the exit code; raise again what no user can have caused."""
     if os.environ.get("FOLDLESS_DEBUG"):
         raise error
-    if hasattr(error, "format_message"):  # of the parser of arguments; empty after it showed the help
+    # Mistakes in the arguments; the message is empty when typer has printed the help already.
+    if hasattr(error, "format_message"):
         say(f"{error.format_message()} See: foldless --help".strip())
-        return MISTAKE
+        return EXIT_MISTAKE
     if type(error).__name__ == "Abort":
-        return INTERRUPTED
+        return EXIT_INTERRUPTED
     if isinstance(error, (FoldlessError, ValueError, OSError, MemoryError)):
         say(_sentence(error))
-        return MISTAKE
+        return EXIT_MISTAKE
     raise error
 
 
-def _sentence(error):
-    """What an exception says; of the operating system's, without the number."""
+def _sentence(error: Exception) -> str:
+    """Return the message of an exception; for one of the operating system, without its number."""
     if isinstance(error, OSError) and error.filename and error.strerror:
         return f"{error.filename}: {error.strerror}."
     return str(error) or type(error).__name__
 
 
-def _warn(message, category, filename, lineno, file=None, line=None):
+def _print_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
     say(f"note: {message}")

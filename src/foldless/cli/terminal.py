@@ -1,28 +1,36 @@
-"""What the commands share: the table they read, the files they write, and what they say while they work."""
+"""What the commands share: the table they read, the files they write, what they print, and their exit codes."""
 
 import json
 import os
 import shlex
 import sys
-from contextlib import nullcontext
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any, TextIO
 
-from foldless.cli.files.read_table import DataError, read_table
+from foldless.cli.experiment import Experiment
+from foldless.cli.files.read_table import Table, read_table
 from foldless.cli.report import console, say, write_report
+from foldless.core.errors import DataError
 from foldless.estimators.registry import MACHINES
 
+EXIT_MISTAKE, EXIT_INTERRUPTED, EXIT_BROKEN_PIPE = 2, 130, 141
 
-def training_table(path, target, drop, impute, task, machine=None):
-    """Read a table with its target; a machine that does one task only decides where ``task`` is ``"auto"``."""
+
+def training_table(
+    path: Path, target: str | None, drop: Sequence[str] | None, impute: bool, task: str, machine: str | None
+) -> Table:
+    """Read a table with a target; if ``task`` is ``"auto"``, a machine that does only one task decides."""
     if task == "auto" and machine in MACHINES:
         task = MACHINES[machine].task
-    rows = read_table(path, target, drop=drop or (), impute=impute, task=task)
-    if rows.y is None:
-        raise DataError(f"{path}: which column is to be predicted? Name it: --target COLUMN.")
-    return rows
+    table = read_table(path, target, drop=drop or (), impute=impute, task=task)
+    table.target()
+    return table
 
 
-def check_writable(*paths):
-    """Complain about a file that cannot be written, before the work and not after; None is nothing to write."""
+def check_writable(*paths: Path | None) -> None:
+    """Raise if a file cannot be written, before the work is done and not after; None is no file."""
     for path in paths:
         if path is None:
             continue
@@ -34,34 +42,34 @@ def check_writable(*paths):
             raise DataError(f"{path}: cannot be written there. Choose another place.")
 
 
-def keep_report(study, path):
-    """Write the report and say so."""
+def save_report(experiment: Experiment, path: Path) -> None:
+    """Write the report and print where it is."""
     with waiting(f"writing {path}"):
-        write_report(study, path)
+        write_report(experiment, path)
     say(f"wrote {path}")
 
 
-def print_json(data, file=None):
+def print_json(data: Any, file: TextIO | None = None) -> None:
     """Print one line of JSON, by default on stdout."""
     print(json.dumps(data, allow_nan=False), file=file)
 
 
-def tell(notes):
-    """Say notes on stderr."""
+def print_notes(notes: Iterable[str]) -> None:
+    """Print notes on stderr, one line each."""
     for note in notes:
         say(f"note: {note}")
 
 
-def command_line():
-    """What the user typed, so that a shell reads it back the same."""
+def command_line() -> str:
+    """Return what the user typed, quoted so that a shell reads it back."""
     return shlex.join(["foldless", *sys.argv[1:]])
 
 
-def bar():
-    """Progress is for people who look: only where stderr is a terminal."""
+def progress_verbosity() -> int:
+    """Return the ``verbose`` of estimators: 1 shows progress, where stderr is a terminal and somebody can see it."""
     return int(sys.stderr.isatty())
 
 
-def waiting(what):
-    """Show that something is being done."""
+def waiting(what: str) -> AbstractContextManager[Any]:
+    """Return a context that shows a spinner and a text, where stderr is a terminal."""
     return console(stderr=True).status(what) if sys.stderr.isatty() else nullcontext()

@@ -1,8 +1,7 @@
 """What can go wrong, in words: every exception and warning of foldless."""
 
+import re
 from collections.abc import Iterable
-
-MISTAKE, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # exit codes of the command line
 
 
 class FoldlessError(Exception):
@@ -54,6 +53,13 @@ class MissingExtra(FoldlessError, ImportError):
     def __init__(self, module: str, extra: str):
         package = f"'foldless[{extra}]'" if extra else module
         super().__init__(f"{module} is not installed. Install it with: pip install {package}")
+
+
+class DataError(FoldlessError, ValueError):
+    """A file or a request that cannot be used as it is; the message is one line."""
+
+    def __init__(self, message: str):
+        super().__init__(re.sub(r"[\r\n]+", " ", message))
 
 
 class ModelFileError(FoldlessError, ValueError):

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from foldless.cli.files.read_table import DataError, Encoder, encode_new, read_new, read_table
+from foldless.cli.files.read_table import Encoder, encode_new, read_new, read_table
+from foldless.core.errors import DataError
 
 PLAIN = "a,b,y\n1,0.5,u\n2,1.5,v\n3,-2e1,u\n4,.25,v\n"
 X_PLAIN = np.array([[1, 0.5], [2, 1.5], [3, -20], [4, 0.25]])

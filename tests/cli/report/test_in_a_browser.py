@@ -14,11 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from foldless.cli.demo_data import HOLDOUT, breast_cancer
-from foldless.cli.experiment import TuneRequest, run_experiment
-from foldless.cli.report import write_report
-from foldless.cli.report.plotly_json import LONGEST
-from oracles.hostile import LABELS, NAMES, hostile_study
+from foldless.cli import run_experiment, write_report
+from foldless.cli.demo_data import HOLDOUT_FRACTION, breast_cancer
+from foldless.cli.report.plotly_json import NAME_MAX_CHARACTERS
+from oracles.hostile import LABELS, NAMES, hostile_experiment
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
@@ -50,13 +49,11 @@ def driver():
 def pages(tmp_path_factory):
     """Two reports: the demonstration, and one with hostile names."""
     folder = tmp_path_factory.mktemp("reports")
-    request = TuneRequest(holdout=HOLDOUT)
-    write_report(
-        run_experiment(breast_cancer(), request, "breast cancer", "foldless demo"), folder / "demo.html"
-    )
+    demo = run_experiment(breast_cancer(), holdout=HOLDOUT_FRACTION, source="demo", command="foldless demo")
+    write_report(demo, folder / "demo.html")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the search may run into its budget
-        write_report(hostile_study(folder), folder / "hostile.html")
+        write_report(hostile_experiment(folder), folder / "hostile.html")
     return folder
 
 
@@ -116,10 +113,10 @@ def test_every_plot_is_drawn_and_nothing_is_fetched_or_complained_about(driver, 
     ("plot", "mark", "words"),
     [
         ("surface", ".scatterlayer .points path", ("width", "C", "criterion")),
-        ("trace", ".scatterlayer .points path", ("look", "criterion", "ms")),
+        ("trace", ".scatterlayer .points path", ("evaluation", "criterion", "ms")),
         ("margins", ".barlayer .point path", ("margin", "rows")),
-        ("reliability", ".scatterlayer .points path", ("given", "came true", "cases")),
-        ("confusion", ".heatmaplayer image", ("is ", "called ", "rows")),
+        ("calibration", ".scatterlayer .points path", ("probability", "observed", "cases")),
+        ("confusion", ".heatmaplayer image", ("true ", "predicted ", "rows")),
     ],
 )
 def test_hovering_tells_the_values(driver, pages, plot, mark, words):
@@ -145,7 +142,7 @@ def test_hovering_tells_the_values(driver, pages, plot, mark, words):
 
 
 def shortened(name):
-    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
+    return name if len(name) <= NAME_MAX_CHARACTERS else name[: NAME_MAX_CHARACTERS - 1] + "…"
 
 
 def test_hostile_names_are_shown_letter_by_letter(driver, pages):

@@ -10,18 +10,18 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from foldless.cli.experiment import TuneRequest, run_experiment
+from foldless.cli import run_experiment
 from foldless.cli.files.encoding import Code, Encoder
 from foldless.cli.files.read_table import Table
 from foldless.cli.report import class_figures
 from foldless.cli.report.page import embedded
-from foldless.cli.report.plotly_json import inert
+from foldless.cli.report.plotly_json import escape_for_plotly
 from foldless.cli.report.search_figures import _best_so_far, comparison
-from foldless.cli.report.text import number, plain
+from foldless.cli.report.text import number, to_plain_data
 from foldless.cli.report.write import page, panels
 from foldless.estimators.registry import MACHINES
 from foldless.inspection.compare import compare
-from oracles.hostile import LABELS, NAMES, hostile_study
+from oracles.hostile import LABELS, NAMES, hostile_experiment
 
 
 def table_of(X, y, task="classification"):
@@ -30,9 +30,9 @@ def table_of(X, y, task="classification"):
     return Table(X, y, names, "y", task, encoder)
 
 
-def study_of(X, y, task="classification", **options):
+def experiment_of(X, y, task="classification", **options):
     return run_experiment(
-        table_of(X, y, task), TuneRequest(**options), "made up", "foldless tune made-up.csv"
+        table_of(X, y, task), source="made up", command="foldless tune made-up.csv", **options
     )
 
 
@@ -55,7 +55,7 @@ class Elements(HTMLParser):
 def hostile(tmp_path_factory):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the search may run into its budget
-        return hostile_study(tmp_path_factory.mktemp("hostile"))
+        return hostile_experiment(tmp_path_factory.mktemp("hostile"))
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def test_names_in_figures_are_escaped_for_plotly(hostile):
         for piece in ("<script", "<img", "<b>", "<a "):
             if piece in name:
                 assert piece not in found
-    assert inert(NAMES[0])[:10] in found
+    assert escape_for_plotly(NAMES[0])[:10] in found
 
 
 def test_names_never_enter_a_template(hostile):
@@ -121,70 +121,70 @@ def test_embedded_json_cannot_end_its_element():
 
 def test_every_figure_is_one_that_plotly_accepts(two_classes, three_classes, hostile):
     X, y = two_classes
-    studies = [study_of(X, y.astype(int), holdout=0.2), study_of(*three_classes), hostile]
-    for study in studies:
-        for panel in panels(study):
+    experiments = [experiment_of(X, y.astype(int), holdout=0.2), experiment_of(*three_classes), hostile]
+    for experiment in experiments:
+        for panel in panels(experiment):
             go.Figure(panel.figure)  # raises on an unknown attribute
             json.dumps(panel.figure, allow_nan=False)
 
 
 def test_two_tuned_parameters_have_a_surface_and_many_have_relevances(two_classes, hostile):
     X, y = two_classes
-    names = [panel.name for panel in panels(study_of(X, y.astype(int)))]
-    assert names == ["surface", "trace", "margins", "reliability", "confusion"]
+    names = [panel.name for panel in panels(experiment_of(X, y.astype(int)))]
+    assert names == ["surface", "trace", "margins", "calibration", "confusion"]
     assert [panel.name for panel in panels(hostile)] == [
         "trace",
         "relevance",
         "margins",
-        "reliability",
+        "calibration",
         "confusion",
     ]
 
 
 def test_figures_count_every_row_once(three_classes):
     X, y = three_classes
-    study = study_of(X, y)
-    figure = {panel.name: panel.figure for panel in panels(study)}
+    experiment = experiment_of(X, y)
+    figure = {panel.name: panel.figure for panel in panels(experiment)}
     assert sum(sum(bar["y"]) for bar in figure["margins"]["data"]) == len(y)
     assert np.sum(figure["confusion"]["data"][0]["z"]) == len(y)
     wrong = sum(figure["margins"]["data"][1]["y"])
-    assert wrong == round(study.loo_error * len(y))
+    assert wrong == round(experiment.loo_error * len(y))
     assert np.trace(figure["confusion"]["data"][0]["z"]) == len(y) - wrong
-    cases = figure["reliability"]["data"][1]["customdata"]
+    cases = figure["calibration"]["data"][1]["customdata"]
     assert sum(case[0] for case in cases) == 3 * len(y)  # one versus rest
 
 
 def test_counts_get_the_figures_of_a_regression(rng):
     X = rng.uniform(-2, 2, size=(80, 1))
-    study = study_of(
+    experiment = experiment_of(
         X, rng.poisson(np.exp(1 + np.sin(2 * X[:, 0]))).astype(float), "regression", machine="poisson"
     )
-    figure = {panel.name: panel.figure for panel in panels(study)}
+    figure = {panel.name: panel.figure for panel in panels(experiment)}
     assert list(figure) == ["surface", "trace", "predicted", "residuals"]
     go.Figure(figure["predicted"])
     assert min(figure["predicted"]["data"][1]["x"]) > 0  # rates, not their logarithms
     assert sum(figure["residuals"]["data"][0]["y"]) == 80
-    assert study.loo_error == pytest.approx(
-        np.sqrt(np.mean((study.y - np.exp(study.estimator.loo_decision_)) ** 2))
+    assert experiment.loo_error == pytest.approx(
+        np.sqrt(np.mean((experiment.y - np.exp(experiment.estimator.loo_decision_)) ** 2))
     )
-    texts = " ".join(Elements(page(study)).texts)
+    texts = " ".join(Elements(page(experiment)).texts)
     assert "alpha" in texts
     assert "RMSE" in texts
     assert figure["surface"]["layout"]["yaxis"]["title"]["text"] == "alpha"
     star = figure["surface"]["data"][-1]
-    assert star["y"][0] == pytest.approx(study.estimator.alpha_, rel=1e-3)
-    assert f"alpha {study.estimator.alpha_:.2g}"[:8] in figure["trace"]["data"][1]["customdata"][-1][2]
+    assert star["y"][0] == pytest.approx(experiment.estimator.alpha_, rel=1e-3)
+    assert f"alpha {experiment.estimator.alpha_:.2g}"[:8] in figure["trace"]["data"][1]["customdata"][-1][2]
 
 
 @pytest.mark.parametrize("machine", [name for name, entry in MACHINES.items() if entry.task == "regression"])
 def test_every_regressor_of_the_catalogue_can_be_reported(machine, rng):
     X = rng.uniform(-2, 2, size=(60, 1))
-    study = study_of(
+    experiment = experiment_of(
         X, rng.poisson(np.exp(1 + np.sin(2 * X[:, 0]))).astype(float), "regression", machine=machine
     )
-    assert MACHINES[machine].title in " ".join(Elements(page(study)).texts)
-    json.dumps(plain(study), allow_nan=False)
-    for panel in panels(study):
+    assert MACHINES[machine].title in " ".join(Elements(page(experiment)).texts)
+    json.dumps(to_plain_data(experiment), allow_nan=False)
+    for panel in panels(experiment):
         go.Figure(panel.figure)
 
 
@@ -192,7 +192,7 @@ def test_the_relevance_is_one_over_the_length_scale(hostile):
     figure = next(panel.figure for panel in panels(hostile) if panel.name == "relevance")
     lengths = hostile.estimator.kernel_.length_scale
     assert figure["data"][0]["x"] == pytest.approx(np.sort(1 / lengths), rel=1e-5)
-    assert figure["layout"]["yaxis"]["ticktext"][-1] == inert(NAMES[int(np.argmin(lengths))])
+    assert figure["layout"]["yaxis"]["ticktext"][-1] == escape_for_plotly(NAMES[int(np.argmin(lengths))])
 
 
 def test_the_page_tells_the_command_and_versions(hostile_page):
@@ -205,17 +205,17 @@ def test_the_page_tells_the_command_and_versions(hostile_page):
     "machine", [name for name, entry in MACHINES.items() if entry.task == "classification"]
 )
 def test_every_classifier_of_the_catalogue_can_be_reported(machine, three_classes):
-    study = study_of(*three_classes, machine=machine)
-    texts = " ".join(Elements(page(study)).texts)
+    experiment = experiment_of(*three_classes, machine=machine)
+    texts = " ".join(Elements(page(experiment)).texts)
     assert MACHINES[machine].title in texts
-    json.dumps(plain(study), allow_nan=False)
+    json.dumps(to_plain_data(experiment), allow_nan=False)
 
 
 def test_a_comparison_of_criteria_is_shown_when_there_is_one(two_classes):
     X, y = two_classes
-    study = study_of(X, y.astype(int))
+    experiment = experiment_of(X, y.astype(int))
     compared = compare(X, y.astype(int), ["logistic"], ["loo", "evidence"], repeats=2, max_evaluations=5)
-    panel = panels(replace(study, comparison=compared))[-1]
+    panel = panels(replace(experiment, comparison=compared))[-1]
     assert panel.name == "comparison"
     assert sorted(panel.figure["layout"]["yaxis"]["ticktext"]) == ["evidence", "loo"]
     go.Figure(panel.figure)
@@ -226,23 +226,23 @@ def test_machines_without_probabilities_of_their_own_show_how_reliable_the_calib
     machine, three_classes, two_classes
 ):
     for X, y in (two_classes, three_classes):
-        study = study_of(X, y.astype(int), machine=machine)
-        figure = {panel.name: panel.figure for panel in panels(study)}["reliability"]
-        p = study.estimator.calibration_(study.loo_outputs)
-        assert np.array_equal(study.loo_probabilities, p)
+        experiment = experiment_of(X, y.astype(int), machine=machine)
+        figure = {panel.name: panel.figure for panel in panels(experiment)}["calibration"]
+        p = experiment.estimator.calibration_(experiment.loo_outputs)
+        assert np.array_equal(experiment.loo_probabilities, p)
         given = np.average(figure["data"][1]["x"], weights=[n for (n,) in figure["data"][1]["customdata"]])
         assert given == pytest.approx(p[:, 1].mean() if p.shape[1] == 2 else 1 / p.shape[1], rel=1e-4)
 
 
 def test_no_panel_stands_alone_beside_a_gap(two_classes, three_classes, hostile):
     X, y = two_classes
-    for study in (study_of(X, y.astype(int)), study_of(*three_classes), hostile):
-        assert sum(not panel.wide for panel in panels(study)) % 2 == 0
+    for experiment in (experiment_of(X, y.astype(int)), experiment_of(*three_classes), hostile):
+        assert sum(not panel.wide for panel in panels(experiment)) % 2 == 0
 
 
-def test_every_look_near_the_choice_lies_in_the_picture(two_classes):
+def test_every_evaluation_near_the_choice_is_in_the_figure(two_classes):
     X, y = two_classes
-    figure = panels(study_of(X, y.astype(int), machine="svc"))[0].figure
+    figure = panels(experiment_of(X, y.astype(int), machine="svc"))[0].figure
     for name, axis in (("x", "xaxis"), ("y", "yaxis")):
         low, high = figure["layout"][axis]["range"]
         assert min(figure["data"][0][name]) == pytest.approx(10**low, rel=1e-4)
@@ -260,7 +260,7 @@ def test_a_criterion_far_off_is_drawn_at_the_edge_and_told_in_full():
     lines = [
         {"criterion": c, "error": e, "sd": 0.01, "seconds": 1.0} for c, e in zip("abc", (0.1, 0.12, 0.9))
     ]
-    dots = comparison(SimpleNamespace(lines=lambda: iter(lines)), "error")["data"][0]
+    dots = comparison(SimpleNamespace(sorted_lines=lambda: lines), "error")["data"][0]
     assert dots["x"] == pytest.approx([1.05 * 13, 12, 10])
     assert dots["marker"]["symbol"] == ["triangle-right", "circle", "circle"]
     assert dots["customdata"][0][:2] == ["c", "90.0"]
@@ -283,7 +283,7 @@ def test_numbers_a_reader_can_use(value, told):
 
 def test_the_page_tells_the_shares_of_the_classes(three_classes):
     X, y = three_classes
-    texts = " ".join(Elements(page(study_of(X, y))).texts)
+    texts = " ".join(Elements(page(experiment_of(X, y))).texts)
     for label in np.unique(y):
         n = np.sum(y == label)
         assert f"{label} {n} ({100 * n / len(y):.1f} %)" in texts
@@ -291,8 +291,8 @@ def test_the_page_tells_the_shares_of_the_classes(three_classes):
 
 def test_a_few_wrong_rows_among_many_have_their_bar(rng):
     outputs, codes = np.r_[rng.uniform(5, 60, 996), -0.2, -3.0, -0.1, -7.0], np.ones(1000, dtype=int)
-    study = SimpleNamespace(
+    experiment = SimpleNamespace(
         loo_outputs=outputs[:, None], y=codes, estimator=SimpleNamespace(classes_=np.array([0, 1]))
     )
-    right, wrong = class_figures.margins(study)["data"]
+    right, wrong = class_figures.margins(experiment)["data"]
     assert (sum(right["y"]), sum(wrong["y"])) == (996, 4)

@@ -1,4 +1,4 @@
-"""The commands: each reads its arguments, calls one function of the library and prints what came back."""
+"""The commands: each reads its arguments, calls one function of the library and prints the result."""
 
 from typing import Annotated
 
@@ -15,7 +15,7 @@ app = typer.Typer(
 )
 
 
-def _version(asked: bool):
+def _version(asked: bool) -> None:
     if asked:
         print(f"foldless {__version__}")
         raise typer.Exit()
@@ -26,7 +26,7 @@ def foldless(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
-):
+) -> None:
     """Tune kernel machines without cross-validation folds."""
 
 

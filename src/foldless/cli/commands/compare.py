@@ -1,9 +1,10 @@
 """``foldless compare``: every machine by every criterion on the same splits."""
 
 from math import isfinite, isnan
+from typing import Any
 
-from foldless.cli.demo_data import HOLDOUT
-from foldless.cli.experiment import split
+from foldless.cli.demo_data import HOLDOUT_FRACTION
+from foldless.cli.experiment import check_holdout
 from foldless.cli.options import (
     CriterionNames,
     Data,
@@ -21,14 +22,16 @@ from foldless.cli.options import (
     Target,
     Task,
     TaskName,
-    names,
+    parse_kernels,
+    split_names,
 )
 from foldless.cli.report import PARAMETER_TITLES, console, number, percent, table
-from foldless.cli.terminal import print_json, tell, training_table, waiting
+from foldless.cli.terminal import print_json, print_notes, training_table, waiting
 from foldless.inspection.compare import compare as compare_all
 
 COLUMNS = ("machine", "criterion", "chosen", "value", "held-out error", "seconds")
-TOLD = {"machine", "criterion", "value", "error", "sd", "rank", "p_t", "p_wilcoxon", "seconds", "note"}
+# Entries of a line of the comparison that are not chosen parameters.
+MEASURED = {"machine", "criterion", "value", "error", "sd", "rank", "p_t", "p_wilcoxon", "seconds", "note"}
 
 
 def compare(
@@ -44,50 +47,50 @@ def compare(
     impute: Impute = False,
     drop: Drop = None,
     task: TaskName = Task.auto,
-    holdout: Holdout = HOLDOUT,
+    holdout: Holdout = HOLDOUT_FRACTION,
     repeats: Repeats = 5,
     scale: Scale = True,
-):
+) -> None:
     """Tune every machine by every criterion and measure the error on rows held out."""
     rows = training_table(data, target, drop, impute, task.value, machine)
-    split(rows, holdout, seed)  # complains before the work does
-    kernels = names(kernel)
+    check_holdout(rows, holdout)
+    y, kind = rows.target()
     with waiting(f"{repeats} splits of every machine and criterion"):
         found = compare_all(
             rows.X,
-            rows.y,
-            "auto" if machine is None else names(machine),
-            "all" if criterion is None else names(criterion),
+            y,
+            "auto" if machine is None else split_names(machine),
+            "all" if criterion is None else split_names(criterion),
             holdout=holdout,
             repeats=repeats,
             scale=scale,
-            task=rows.task,
+            task=kind,
             random_state=seed,
             n_jobs=jobs,
             **({} if search is None else {"search": search}),
-            kernel=kernels[0] if len(kernels) == 1 else kernels,
+            kernel=parse_kernels(kernel),
         )
-    lines = sorted(found.lines(), key=lambda line: (isnan(line["error"]), line["error"]))
+    lines = found.sorted_lines()
     if as_json:
-        print_json([_jsonable(line) for line in lines])
+        print_json([_without_infinities(line) for line in lines])
         return
-    tell(rows.notes)
+    print_notes(rows.notes)
     title = f"{data.name}: {rows.target_name}, mean of {repeats} splits"
-    console().print(table(title, [_compared(line, rows.task) for line in lines], COLUMNS))
-    tell(f"{line['machine']} {line['criterion']}: {line['note']}" for line in lines if line["note"])
+    console().print(table(title, [_cells(line, kind == "classification") for line in lines], COLUMNS))
+    print_notes(f"{line['machine']} {line['criterion']}: {line['note']}" for line in lines if line["note"])
 
 
-def _compared(line, task):
-    """One line of the table."""
-    told = percent if task == "classification" else number
+def _cells(line: dict[str, Any], is_classification: bool) -> tuple[str, ...]:
+    """Return the texts of one line of the table."""
+    show = percent if is_classification else number
     chosen = ", ".join(
-        f"{PARAMETER_TITLES.get(name, name)} {number(v)}"
-        for name, v in line.items()
-        if name not in TOLD and not isnan(v)
+        f"{PARAMETER_TITLES.get(name, name)} {number(value)}"
+        for name, value in line.items()
+        if name not in MEASURED and not isnan(value)
     )
-    error = f"{told(line['error'])} ± {told(line['sd'])}" if not isnan(line["sd"]) else told(line["error"])
+    error = show(line["error"]) + ("" if isnan(line["sd"]) else f" ± {show(line['sd'])}")
     return line["machine"], line["criterion"], chosen, number(line["value"]), error, f"{line['seconds']:.2f}"
 
 
-def _jsonable(line):
+def _without_infinities(line: dict[str, Any]) -> dict[str, Any]:
     return {name: None if isinstance(v, float) and not isfinite(v) else v for name, v in line.items()}

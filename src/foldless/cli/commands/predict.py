@@ -4,12 +4,15 @@ import csv
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TextIO
+
+from sklearn.pipeline import Pipeline
 
 from foldless.cli.files.model_file import load_model
 from foldless.cli.files.read_table import read_new
 from foldless.cli.options import Json, typer
-from foldless.cli.terminal import check_writable, print_json, tell
+from foldless.cli.terminal import check_writable, print_json, print_notes
+from foldless.core.contracts import Matrix
 
 
 def predict(
@@ -21,38 +24,42 @@ def predict(
     ],
     output: Annotated[Path | None, typer.Option(help="Write the CSV there instead of printing it.")] = None,
     as_json: Json = False,
-):
+) -> None:
     """Predict the rows of a table: one line each, with probabilities where the machine has them."""
     check_writable(output)
     loaded = load_model(model)
-    rows = read_new(data, loaded.encoder)
-    tell([*([loaded.note] if loaded.note else []), *rows.notes])
-    predicted, given = answers(loaded.model, rows.X)
+    table = read_new(data, loaded.encoder)
+    print_notes([*([loaded.note] if loaded.note else []), *table.notes])
+    predicted, probabilities = predictions(loaded.model, table.X)
     with (
         nullcontext(sys.stdout) if output is None else output.open("w", newline="", encoding="utf-8") as file
     ):
         if as_json:
-            print_json(_objects(predicted, given), file)
+            print_json(_objects(predicted, probabilities), file)
         else:
-            _write_csv(file, loaded.encoder.target_name, predicted, given)
+            _write_csv(file, loaded.encoder.target_name, predicted, probabilities)
 
 
-def answers(model, X):
-    """Return predictions, and a probability of each class by its name, if there are any."""
+def predictions(model: Pipeline, X: Matrix) -> tuple[list[Any], dict[Any, list[float]]]:
+    """Return the predictions, and for each class its probabilities if there are any."""
     predicted = model.predict(X).tolist()
     if not hasattr(model[-1], "predict_proba"):
         return predicted, {}
     return predicted, dict(zip(model[-1].classes_.tolist(), model.predict_proba(X).T.tolist()))
 
 
-def _write_csv(file, target, predicted, given):
+def _write_csv(
+    file: TextIO, target: str | None, predicted: list[Any], probabilities: dict[Any, list[float]]
+) -> None:
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([target, *(f"probability of {label}" for label in given)])
-    writer.writerows(zip(predicted, *given.values()))
+    writer.writerow([target, *(f"probability of {label}" for label in probabilities)])
+    writer.writerows(zip(predicted, *probabilities.values()))
 
 
-def _objects(predicted, given):
-    if not given:
+def _objects(predicted: list[Any], probabilities: dict[Any, list[float]]) -> list[dict[str, Any]]:
+    if not probabilities:
         return [{"prediction": value} for value in predicted]
-    rows = zip(predicted, zip(*given.values()))
-    return [{"prediction": value, "probabilities": dict(zip(map(str, given), p))} for value, p in rows]
+    rows = zip(predicted, zip(*probabilities.values()))
+    return [
+        {"prediction": value, "probabilities": dict(zip(map(str, probabilities), p))} for value, p in rows
+    ]

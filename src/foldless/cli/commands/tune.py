@@ -1,8 +1,9 @@
 """``foldless tune``: one machine on one table."""
 
 from dataclasses import replace
+from pathlib import Path
 
-from foldless.cli.experiment import TuneRequest, run_experiment
+from foldless.cli.experiment import Experiment, run_experiment
 from foldless.cli.files.model_file import save_model
 from foldless.cli.options import (
     Budget,
@@ -24,26 +25,27 @@ from foldless.cli.options import (
     Target,
     Task,
     TaskName,
-    names,
+    parse_kernels,
     typer,
 )
-from foldless.cli.report import console, facts, plain, say, table
+from foldless.cli.report import console, facts, say, table, to_plain_data
 from foldless.cli.terminal import (
-    bar,
+    EXIT_INTERRUPTED,
     check_writable,
     command_line,
-    keep_report,
     print_json,
-    tell,
+    print_notes,
+    progress_verbosity,
+    save_report,
     training_table,
     waiting,
 )
 from foldless.core.contracts import Stop
-from foldless.core.errors import INTERRUPTED
 from foldless.estimators.registry import name_of
-from foldless.inspection.compare import compare as compare_all
+from foldless.inspection.compare import compare
+from foldless.inspection.comparison import Comparison
 
-REPEATS = 5  # random splits of a comparison
+COMPARISON_REPEATS = 5
 
 
 def tune(
@@ -64,51 +66,63 @@ def tune(
     task: TaskName = Task.auto,
     holdout: Holdout = 0.0,
     scale: Scale = True,
-    criteria_too: Compared = False,
-):
+    compare_criteria: Compared = False,
+) -> None:
     """Tune a kernel machine on a table, without folds."""
     check_writable(report, save)
-    rows = training_table(data, target, drop, impute, task.value, machine)
-    kernels = tuple(names(kernel))
-    request = TuneRequest(
-        machine, kernels, criterion, search, holdout, scale, seed, jobs, time_budget, verbose=bar()
+    experiment = run_experiment(
+        training_table(data, target, drop, impute, task.value, machine),
+        machine,
+        holdout=holdout,
+        scale=scale,
+        random_state=seed,
+        source=data.name,
+        command=command_line(),
+        kernel=parse_kernels(kernel),
+        criterion=criterion,
+        search=search,
+        n_jobs=jobs,
+        time_budget=time_budget,
+        verbose=progress_verbosity(),
     )
-    study = run_experiment(rows, request, data.name, command_line())
-    if criteria_too:
-        study = replace(study, comparison=_criteria_of(study))
-    _print(study, as_json)
-    _keep(study, report, save)
-    if study.estimator.selection_.outcome.stop is Stop.INTERRUPTED:
-        raise typer.Exit(INTERRUPTED)
+    if compare_criteria:
+        experiment = replace(experiment, comparison=_compare_criteria(experiment))
+    _print(experiment, as_json)
+    _save(experiment, report, save)
+    if experiment.estimator.selection_.outcome.stop is Stop.INTERRUPTED:
+        raise typer.Exit(EXIT_INTERRUPTED)
 
 
-def _print(study, as_json):
+def _print(experiment: Experiment, as_json: bool) -> None:
     if as_json:
-        print_json(plain(study))
+        print_json(to_plain_data(experiment))
         return
-    tell(study.table.notes)
-    console().print(table(f"{study.source}: {study.table.target_name}", facts(study)))
+    print_notes(experiment.table.notes)
+    title = f"{experiment.source}: {experiment.table.target_name}"
+    console().print(table(title, facts(experiment)))
 
 
-def _keep(study, report, save):
+def _save(experiment: Experiment, report: Path | None, save: Path | None) -> None:
     if report is not None:
-        keep_report(study, report)
+        save_report(experiment, report)
     if save is not None:
-        save_model(save, study.model, study.table.encoder, getattr(study.estimator, "classes_", None))
+        classes = getattr(experiment.estimator, "classes_", None)
+        save_model(save, experiment.model, experiment.table.encoder, classes)
         say(f"wrote {save}")
 
 
-def _criteria_of(study):
-    """Tune the machine of a study by every criterion it can read."""
+def _compare_criteria(experiment: Experiment) -> Comparison:
+    """Tune the machine of an experiment by every criterion it can read."""
+    estimator, (y, task) = experiment.estimator, experiment.table.target()
     with waiting("tuning by every criterion"):
-        return compare_all(
-            study.table.X,
-            study.table.y,
-            [name_of(study.estimator)],
-            task=study.table.task,
-            repeats=REPEATS,
-            scale=study.request.scale,
-            random_state=study.request.seed,
-            n_jobs=study.request.jobs,
-            kernel=study.request.options()["kernel"],
+        return compare(
+            experiment.table.X,
+            y,
+            [name_of(estimator)],
+            task=task,
+            repeats=COMPARISON_REPEATS,
+            scale=experiment.is_scaled,
+            random_state=estimator.random_state,
+            n_jobs=estimator.n_jobs,
+            kernel=estimator.kernel,
         )

@@ -12,7 +12,8 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
-from foldless.cli.files.sheet import Column, DataError, Sheet, is_number, show
+from foldless.cli.files.sheet import Column, Sheet, is_number, show
+from foldless.core.errors import DataError
 
 NUMERIC_SHARE = 0.8  # of the values present, for a column to be numeric
 STRAY = "Correct it, or empty it and use --impute."

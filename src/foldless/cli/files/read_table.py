@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from foldless.cli.files.encoding import (
     Code,
@@ -21,9 +23,10 @@ from foldless.cli.files.encoding import (
     unknown_levels,
 )
 from foldless.cli.files.formats import read_sheet
-from foldless.cli.files.sheet import Column, DataError, Sheet, show
+from foldless.cli.files.sheet import Column, Sheet, show
+from foldless.core.errors import DataError
 
-__all__ = ["DataError", "Encoder", "Table", "encode_new", "read_new", "read_table"]
+__all__ = ["Encoder", "Table", "encode_new", "read_new", "read_table"]
 
 TASKS = ("auto", "classification", "regression")
 FEWEST_ROWS = 4
@@ -46,6 +49,12 @@ class Table:
     def n_rows(self) -> int:
         """Number of rows."""
         return self.X.shape[0]
+
+    def target(self) -> tuple[NDArray[Any], str]:
+        """Return the target and the task; raise if the table has no target."""
+        if self.y is None or self.task is None:
+            raise DataError("which column is to be predicted? Name it: --target COLUMN.")
+        return self.y, self.task
 
 
 def read_table(

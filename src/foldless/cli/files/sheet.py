@@ -6,18 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foldless.core.errors import FoldlessError
-
 MISSING = {"", "na", "n/a", "nan", "null", "?"}  # compared in lower case
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*|\s*[+-]?(inf|infinity)\s*", re.IGNORECASE)
-
-
-class DataError(FoldlessError, ValueError):
-    """A file that cannot be used as it is; one line: what was expected, what came, what to do."""
-
-    def __init__(self, message: str):
-        super().__init__(re.sub(r"[\r\n]+", " ", message))
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
-"""A finished study -> text, table, JSON, figures, page."""
+"""A finished experiment -> text, table, JSON, figures, page."""
 
 from foldless.cli.report.console import console, say, table
-from foldless.cli.report.text import PARAMETER_TITLES, cross_entropy, facts, number, percent, plain
+from foldless.cli.report.text import cross_entropy, facts, number, percent, to_plain_data
 from foldless.cli.report.write import write_report
+from foldless.inspection.criterion_surface import PARAMETER_TITLES
 
 __all__ = [
     "PARAMETER_TITLES",
@@ -11,8 +12,8 @@ __all__ = [
     "facts",
     "number",
     "percent",
-    "plain",
     "say",
     "table",
+    "to_plain_data",
     "write_report",
 ]

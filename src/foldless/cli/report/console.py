@@ -1,24 +1,26 @@
-"""Tables for a terminal. Everything from a file is printed as text: rich's own markup in it stays inert."""
+"""Tables for a terminal. Text from a file is printed letter by letter: rich does not read its markup."""
 
 import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from foldless.core.optional_imports import import_extra
 
 
-def console(stderr=False):
-    """Return a console; control characters in names were refused or quoted before they come here."""
+def console(stderr: bool = False) -> Any:
+    """Return a console of rich on stdout or stderr."""
     return import_extra("rich.console", "cli").Console(stderr=stderr, highlight=False, soft_wrap=False)
 
 
-def table(title, rows, columns=("", "")):
-    """Return a table of texts.
+def table(title: str, rows: Iterable[Sequence[str]], columns: Sequence[str] = ("", "")) -> Any:
+    """Return a table of texts for :func:`console`.
 
     Parameters
     ----------
     title : str
     rows : iterable of sequences of str
     columns : sequence of str
-        Headings, shown if there are any; the first column is to the left, the others to the right.
+        Headings, shown if there are any; the first column is aligned left, the others right.
     """
     rich, text = import_extra("rich.table", "cli"), import_extra("rich.text", "cli").Text
     box = import_extra("rich.box", "cli").SIMPLE_HEAD
@@ -30,11 +32,11 @@ def table(title, rows, columns=("", "")):
     return grid
 
 
-def printable(value):
+def printable(value: object) -> str:
     """Return a text without control characters, which could move the cursor or change the colours."""
     return "".join(c if c.isprintable() else "�" for c in str(value))
 
 
-def say(message):
+def say(message: object) -> None:
     """Print one line on stderr."""
     print("foldless:", printable(" ".join(str(message).split())), file=sys.stderr)

@@ -1,45 +1,59 @@
 """Plain data for plotly.js: axes, figures, and texts that stay texts.
 
 Plotly reads a small HTML in every text (``<b>``, ``<a href>``) and a template language in hover texts. Names from a
-file therefore pass through :func:`inert`, are never part of a template, and stand on numbered axes, where they cannot
-be taken for dates or merged.
+file therefore pass through :func:`escape_for_plotly`, are never part of a template, and stand on numbered axes, where
+they cannot be taken for dates or merged.
 """
 
 import html
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from foldless.cli.report.console import printable
 
 BLUE, ORANGE, GREY = "#3b7dd8", "#e0772f", "#8a94a3"
-LONGEST, SHORT = 22, 10  # characters of a name in a figure, and in one on a phone
+NAME_MAX_CHARACTERS, PHONE_NAME_MAX_CHARACTERS = 22, 10
+
+Figure = dict[str, Any]
 
 
-def inert(name, longest=LONGEST):
-    """A text that plotly shows letter by letter."""
-    text = "".join(c if c.isprintable() else "�" for c in str(name))
-    text = text if len(text) <= longest else text[: longest - 1] + "…"
+def escape_for_plotly(name: object, max_characters: int = NAME_MAX_CHARACTERS) -> str:
+    """Return a text that plotly shows letter by letter."""
+    text = printable(name)
+    text = text if len(text) <= max_characters else text[: max_characters - 1] + "…"
     return html.escape(text, quote=False).replace("$", "&#36;")
 
 
-def finite(values):
-    """Numbers for JSON: three-digit accuracy is not enough to redraw, six is; no number where there is none."""
+def to_json_numbers(values: ArrayLike) -> list[Any]:
+    """Return numbers as JSON holds them: six digits, and None for infinity or NaN."""
     values = np.asarray(values, dtype=float)
     if values.ndim == 2:
-        return [finite(row) for row in values]
+        return [to_json_numbers(row) for row in values]
     return [float(f"{value:.6g}") if np.isfinite(value) else None for value in values]
 
 
-def axis(title, **options):
-    """An axis with a title and room for its numbers."""
+def axis(title: str, **options: Any) -> dict[str, Any]:
+    """Return an axis with a title and enough room for its tick labels."""
     return {"title": {"text": title, "standoff": 10}, "automargin": True, "zeroline": False, **options}
 
 
-def log_axis(title, **options):
-    """A logarithmic axis labelled by powers of ten."""
+def log_axis(title: str, **options: Any) -> dict[str, Any]:
+    """Return a logarithmic axis labelled by powers of ten."""
     return axis(title, type="log", exponentformat="power", dtick=1, minor={"showgrid": False}, **options)
 
 
-def figure(data, **layout):
-    """Data and layout; colours of text and lines are the page's."""
+def named_axis(title: str, names: Sequence[object] | NDArray[Any], **options: Any) -> dict[str, Any]:
+    """Return an axis with one tick per name, counted from 0."""
+    return axis(
+        title, tickvals=list(range(len(names))), ticktext=list(map(escape_for_plotly, names)), **options
+    )
+
+
+def figure(data: list[dict[str, Any]], **layout: Any) -> Figure:
+    """Return a figure of data and layout; the page chooses the colours of text and lines."""
     return {
         "data": data,
         "layout": {
@@ -50,13 +64,8 @@ def figure(data, **layout):
     }
 
 
-def named_axis(title, names, **options):
-    """An axis with one tick per name, counted from 0."""
-    return axis(title, tickvals=list(range(len(names))), ticktext=list(map(inert, names)), **options)
-
-
-def diagonal(ends, name):
-    """A dashed line where both axes are equal."""
+def diagonal(ends: list[float], name: str) -> dict[str, Any]:
+    """Return a dashed line along which both axes are equal."""
     return {
         "type": "scatter",
         "mode": "lines",

@@ -1,22 +1,24 @@
 """Figures of a regression, from leave-one-out predictions."""
 
 import numpy as np
+from numpy.typing import NDArray
 
-from foldless.cli.report.plotly_json import BLUE, axis, diagonal, figure, finite
+from foldless.cli.experiment import Experiment
+from foldless.cli.report.plotly_json import BLUE, Figure, axis, diagonal, figure, to_json_numbers
 
-MOST_POINTS = 2000
+SCATTER_MAX_POINTS = 2000
 
 
-def predicted(study):
-    """Actual against predicted values, with the diagonal."""
-    rows = _sample(len(study.y))
-    x, y = study.loo_predicted[rows], study.y[rows]
+def predicted(experiment: Experiment) -> Figure:
+    """Return actual values against leave-one-out predictions, with the diagonal."""
+    rows = _sample(len(experiment.y))
+    x, y = np.asarray(experiment.loo_predicted)[rows], experiment.y[rows]
     ends = [float(min(x.min(), y.min())), float(max(x.max(), y.max()))]
     dots = {
         "type": "scatter",
         "mode": "markers",
-        "x": finite(x),
-        "y": finite(y),
+        "x": to_json_numbers(x),
+        "y": to_json_numbers(y),
         "marker": {"color": BLUE, "size": 6, "opacity": 0.6},
         "name": "a row",
         "hovertemplate": "predicted %{x:.4g}<br>actual %{y:.4g}<extra></extra>",
@@ -24,13 +26,13 @@ def predicted(study):
     return figure([diagonal(ends, "equal"), dots], xaxis=axis("predicted"), yaxis=axis("actual"), height=400)
 
 
-def residuals(study):
-    """Leave-one-out residuals in bins."""
-    r = study.y - study.loo_predicted
+def residuals(experiment: Experiment) -> Figure:
+    """Return a histogram of leave-one-out residuals."""
+    r = experiment.y - np.asarray(experiment.loo_predicted)
     counts, edges = np.histogram(r, bins=min(40, max(8, int(np.sqrt(len(r))))))
     bars = {
         "type": "bar",
-        "x": finite((edges[1:] + edges[:-1]) / 2),
+        "x": to_json_numbers((edges[1:] + edges[:-1]) / 2),
         "y": counts.tolist(),
         "marker": {"color": BLUE},
         "name": "rows",
@@ -39,6 +41,8 @@ def residuals(study):
     return figure([bars], xaxis=axis("actual - predicted"), yaxis=axis("rows"), bargap=0.05, height=300)
 
 
-def _sample(n):
+def _sample(n: int) -> NDArray[np.intp]:
     rows = np.arange(n)
-    return rows if n <= MOST_POINTS else np.random.default_rng(0).choice(rows, MOST_POINTS, replace=False)
+    if n <= SCATTER_MAX_POINTS:
+        return rows
+    return np.random.default_rng(0).choice(rows, SCATTER_MAX_POINTS, replace=False)

@@ -1,4 +1,7 @@
-"""Figures of the search: the criterion around the choice, the looks in their order, what the choice says of features."""
+"""Figures of the search: the criterion around the choice, every evaluation, relevances, other criteria."""
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -6,33 +9,42 @@ from foldless.cli.report.plotly_json import (
     BLUE,
     GREY,
     ORANGE,
+    Figure,
     axis,
+    escape_for_plotly,
     figure,
-    finite,
-    inert,
     log_axis,
     named_axis,
+    to_json_numbers,
 )
-from foldless.inspection.criterion_surface import PARAMETER_TITLES, descents
+from foldless.core.contracts import Outcome, Step, Vector
+from foldless.inspection.comparison import Comparison
+from foldless.inspection.criterion_surface import PARAMETER_TITLES, Surface, descents
 
-SCALE = [[0.0, "#14315f"], [0.3, "#2f6db5"], [0.6, "#86b5dc"], [1.0, "#e9eef3"]]
-MOST_BARS = 40
-FAR = 3.0  # times the median error beyond which a criterion is drawn at the edge
+SURFACE_COLOURS = [[0.0, "#14315f"], [0.3, "#2f6db5"], [0.6, "#86b5dc"], [1.0, "#e9eef3"]]
+# Values above this quantile of the criterion share the last colour.
+COLOUR_MAX_QUANTILE = 0.7
+RELEVANCE_MAX_BARS = 40
+HOVER_MAX_PARAMETERS = 4
+# A criterion whose error exceeds the median by this factor is drawn at the edge.
+COMPARISON_MAX_RATIO = 3.0
+# The axis of the criterion is logarithmic if its values differ by more than this factor.
+LOG_AXIS_MIN_RATIO = 20
 
 
-def surface(landscape, outcome):
-    """Contours of the criterion over the two tuned parameters, with the path of the search."""
+def surface(landscape: Surface, outcome: Outcome) -> Figure:
+    """Return contours of the criterion over the two tuned parameters, with the path of the search."""
     x, y = (PARAMETER_TITLES.get(name, name) for name in landscape.names)
     value = landscape.value
-    ceiling = np.quantile(value[np.isfinite(value)], 0.7)
+    ceiling = np.quantile(value[np.isfinite(value)], COLOUR_MAX_QUANTILE)
     shown = np.where(np.isfinite(value), np.minimum(value, ceiling), ceiling)
     contour = {
         "type": "contour",
-        "x": finite(landscape.x),
-        "y": finite(landscape.y),
-        "z": finite(shown),
+        "x": to_json_numbers(landscape.x),
+        "y": to_json_numbers(landscape.y),
+        "z": to_json_numbers(shown),
         "text": [[f"{v:.5g}" for v in row] for row in value],
-        "colorscale": SCALE,
+        "colorscale": SURFACE_COLOURS,
         "ncontours": 24,
         "line": {"width": 0.4, "color": "rgba(255,255,255,0.5)"},
         "colorbar": {"title": {"text": "criterion"}, "thickness": 12, "outlinewidth": 0},
@@ -41,80 +53,81 @@ def surface(landscape, outcome):
         "showlegend": False,
     }
     return figure(
-        [contour, _descent(outcome), _looks(outcome, x, y), _choice(outcome.best, x, y)],
-        xaxis=log_axis(x, range=_ends(landscape.x)),
-        yaxis=log_axis(y, range=_ends(landscape.y)),
+        [contour, _descents(outcome), _evaluations(outcome, x, y), _choice(outcome.best, x, y)],
+        xaxis=log_axis(x, range=_log_range(landscape.x)),
+        yaxis=log_axis(y, range=_log_range(landscape.y)),
         height=460,
     )
 
 
-def _ends(values):
-    """Both ends in powers of ten, as plotly wants them: nothing is drawn where nothing was computed."""
-    return finite(np.log10([values.min(), values.max()]))
+def _log_range(values: Vector) -> list[float]:
+    """Return both ends as powers of ten, as plotly wants them, so that the axes end where the grid ends."""
+    return to_json_numbers(np.log10([values.min(), values.max()]))
 
 
-def _descent(outcome):
-    gap = np.full((1, 2), np.nan)  # between one descent and the next
+def _descents(outcome: Outcome) -> dict[str, Any]:
+    """Return one line for all descents, with a gap between one and the next."""
+    gap = np.full((1, 2), np.nan)
     path = np.concatenate([gap, *(np.concatenate([np.exp(path), gap]) for path in descents(outcome.trace))])
     return {
         "type": "scatter",
         "mode": "lines",
-        "x": finite(path[:, 0]),
-        "y": finite(path[:, 1]),
+        "x": to_json_numbers(path[:, 0]),
+        "y": to_json_numbers(path[:, 1]),
         "line": {"color": "rgba(224,119,47,0.7)", "width": 1},
         "showlegend": False,
         "hoverinfo": "skip",
     }
 
 
-def _looks(outcome, x, y):
+def _evaluations(outcome: Outcome, x: str, y: str) -> dict[str, Any]:
     steps = [step for step in outcome.trace if np.isfinite(step.value)]
     theta = np.exp([step.theta for step in steps])
     return {
         "type": "scatter",
         "mode": "markers",
-        "x": finite(theta[:, 0]),
-        "y": finite(theta[:, 1]),
+        "x": to_json_numbers(theta[:, 0]),
+        "y": to_json_numbers(theta[:, 1]),
         "customdata": [[i + 1, f"{s.value:.6g}", s.why] for i, s in enumerate(steps)],
         "marker": {"color": ORANGE, "size": 7, "line": {"color": "white", "width": 1}},
-        "name": "looks of the search",
-        "hovertemplate": f"look %{{customdata[0]}} (%{{customdata[2]}})<br>{x} %{{x:.4g}}<br>{y} %{{y:.4g}}"
+        "name": "evaluations",
+        "hovertemplate": f"evaluation %{{customdata[0]}} (%{{customdata[2]}})<br>{x} %{{x:.4g}}<br>{y} %{{y:.4g}}"
         "<br>criterion %{customdata[1]}<extra></extra>",
     }
 
 
-def _choice(best, x, y):
+def _choice(best: Step, x: str, y: str) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "markers",
-        "x": finite(np.exp(best.theta[:1])),
-        "y": finite(np.exp(best.theta[1:2])),
+        "x": to_json_numbers(np.exp(best.theta[:1])),
+        "y": to_json_numbers(np.exp(best.theta[1:2])),
         "marker": {"symbol": "star", "size": 17, "color": "#ffd34d", "line": {"color": "#333", "width": 1}},
-        "name": "the choice",
-        "hovertemplate": f"the choice<br>{x} %{{x:.4g}}<br>{y} %{{y:.4g}}<extra></extra>",
+        "name": "choice",
+        "hovertemplate": f"choice<br>{x} %{{x:.4g}}<br>{y} %{{y:.4g}}<extra></extra>",
     }
 
 
-def trace(steps, names, last):
-    """Values of the criterion in the order of the search; the ``last`` so many are on the last representation."""
+def trace(steps: Sequence[Step], names: Sequence[str], n_final: int) -> Figure:
+    """Return the criterion at every evaluation; the last ``n_final`` used the final approximation of the matrix."""
     values = np.array([step.value for step in steps])
-    looks = list(range(1, len(values) + 1))
+    numbers = list(range(1, len(values) + 1))
     dots = {
         "type": "scatter",
         "mode": "markers",
-        "x": looks,
-        "y": finite(values),
+        "x": numbers,
+        "y": to_json_numbers(values),
         "customdata": [[step.why, f"{1000 * step.seconds:.1f}", _theta(step, names)] for step in steps],
         "marker": {"color": BLUE, "size": 7},
-        "name": "a look",
-        "hovertemplate": "look %{x} (%{customdata[0]}), %{customdata[1]} ms<br>criterion %{y:.6g}"
+        "name": "evaluation",
+        "hovertemplate": "evaluation %{x} (%{customdata[0]}), %{customdata[1]} ms<br>criterion %{y:.6g}"
         "<br>%{customdata[2]}<extra></extra>",
     }
     best = {
         "type": "scatter",
         "mode": "lines",
-        "x": looks,
-        "y": finite(_best_so_far(values, last)),
+        "x": numbers,
+        "y": to_json_numbers(_best_so_far(values, n_final)),
         "line": {"color": ORANGE, "width": 2, "shape": "hv"},
         "name": "best so far",
         "hoverinfo": "skip",
@@ -124,54 +137,44 @@ def trace(steps, names, last):
         xaxis=axis("evaluation"),
         yaxis=_value_axis(values),
         height=320,
-        shapes=[_boundary(len(values) - last + 0.5)] if last < len(values) else [],
+        shapes=[_vertical_line(len(values) - n_final + 0.5)] if n_final < len(values) else [],
     )
 
 
-def _best_so_far(values, last):
-    """Least value up to each step, begun anew where the representation became finer."""
-    first = len(values) - last
-    return np.concatenate(
-        [np.minimum.accumulate(part) for part in (values[:first], values[first:]) if len(part)]
-    )
+def _best_so_far(values: Vector, n_final: int) -> Vector:
+    """Return the least value up to each evaluation, starting again where the approximation was refined."""
+    parts = np.split(values, [len(values) - n_final])
+    return np.concatenate([np.minimum.accumulate(part) for part in parts])
 
 
-def _boundary(x):
-    """A dotted line from bottom to top."""
+def _vertical_line(x: float) -> dict[str, Any]:
+    """Return a dotted line from bottom to top."""
     line = {"color": GREY, "dash": "dot", "width": 1}
     return {"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "yref": "paper", "line": line}
 
 
-def _value_axis(values):
-    positive = values[np.isfinite(values)]
-    wide = positive.min() > 0 and positive.max() > 20 * positive.min()
-    return axis("criterion", type="log", exponentformat="power", dtick="D2") if wide else axis("criterion")
+def _value_axis(values: Vector) -> dict[str, Any]:
+    finite = values[np.isfinite(values)]
+    if finite.min() > 0 and finite.max() > LOG_AXIS_MIN_RATIO * finite.min():
+        return axis("criterion", type="log", exponentformat="power", dtick="D2")
+    return axis("criterion")
 
 
-def _theta(step, names):
-    if len(names) > 4:
+def _theta(step: Step, names: Sequence[str]) -> str:
+    if len(names) > HOVER_MAX_PARAMETERS:
         return f"{len(names)} parameters"
     return ", ".join(f"{PARAMETER_TITLES.get(n, n)} {v:.4g}" for n, v in zip(names, np.exp(step.theta)))
 
 
-def length_scales(study):
-    """Length scale of every feature, or None for kernels that have only one."""
-    kernel = study.estimator.kernel_
-    for name, value in sorted(kernel.get_params().items()):
-        if name.rpartition("__")[2] == "length_scale" and np.size(value) == study.X.shape[1] > 1:
-            return np.asarray(value, dtype=float)
-    return None
-
-
-def relevance(lengths, names):
-    """Bars of one over the length scale, longest on top."""
-    order = np.argsort(lengths)[:MOST_BARS][::-1]
+def relevance(lengths: Vector, names: Sequence[str]) -> Figure:
+    """Return bars of one over the length scale, longest on top."""
+    order = np.argsort(lengths)[:RELEVANCE_MAX_BARS][::-1]
     bars = {
         "type": "bar",
         "orientation": "h",
-        "x": finite(1 / lengths[order]),
+        "x": to_json_numbers(1 / lengths[order]),
         "y": list(range(len(order))),
-        "customdata": [[inert(names[i]), f"{lengths[i]:.3g}"] for i in order],
+        "customdata": [[escape_for_plotly(names[i]), f"{lengths[i]:.3g}"] for i in order],
         "marker": {"color": BLUE},
         "name": "relevance",
         "hovertemplate": "%{customdata[0]}<br>length scale %{customdata[1]}<extra></extra>",
@@ -184,27 +187,22 @@ def relevance(lengths, names):
     )
 
 
-def comparison(compared, word):
-    """Mean held-out error of each criterion, with its spread over the splits; best on top, far ones at the edge."""
-    lines = [line for line in compared.lines() if np.isfinite(line["error"])]
-    lines.sort(key=lambda line: -line["error"])
-    unit, form = (100.0, ".1f") if word == "error" else (1.0, ".4g")
+def comparison(compared: Comparison, error_name: str) -> Figure:
+    """Return the mean held-out error of each criterion with its standard deviation, best on top."""
+    lines = [line for line in compared.sorted_lines() if np.isfinite(line["error"])][::-1]
+    unit, form = (100.0, ".1f") if error_name == "error" else (1.0, ".4g")
     errors = unit * np.array([line["error"] for line in lines])
-    spread = unit * np.nan_to_num([line["sd"] for line in lines])
-    far = errors > FAR * np.median(errors)
-    shown = np.where(far, 1.05 * (errors + spread)[~far].max(), errors)
+    deviations = unit * np.nan_to_num([line["sd"] for line in lines])
+    far = errors > COMPARISON_MAX_RATIO * np.median(errors)
+    shown = np.where(far, 1.05 * (errors + deviations)[~far].max(), errors)
     dots = {
         "type": "scatter",
         "mode": "markers",
-        "x": finite(shown),
+        "x": to_json_numbers(shown),
         "y": list(range(len(lines))),
-        "error_x": {
-            "type": "data",
-            "array": finite(np.where(far, 0, spread)),
-            "width": 3,
-        },
+        "error_x": {"type": "data", "array": to_json_numbers(np.where(far, 0, deviations)), "width": 3},
         "customdata": [
-            [inert(line["criterion"]), format(error, form), f"{line['seconds']:.2f}"]
+            [escape_for_plotly(line["criterion"]), format(error, form), f"{line['seconds']:.2f}"]
             for line, error in zip(lines, errors)
         ],
         "marker": {"color": BLUE, "size": 8, "symbol": ["triangle-right" if f else "circle" for f in far]},
@@ -213,7 +211,7 @@ def comparison(compared, word):
     }
     return figure(
         [dots],
-        xaxis=axis(f"held-out {word}" + " (%)" * (word == "error")),
+        xaxis=axis(f"held-out {error_name}" + " (%)" * (error_name == "error")),
         yaxis=named_axis("", [line["criterion"] for line in lines]),
         height=120 + 22 * len(lines),
     )

@@ -1,178 +1,192 @@
-"""Where words, figures and page meet."""
+"""The report: cards, sentences and figures put together on one page."""
 
+import os
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from foldless.cli.report import class_figures, search_figures, text
-from foldless.cli.report import regression_figures as number_figures
+from foldless.cli.experiment import Experiment
+from foldless.cli.report import class_figures, regression_figures, search_figures, text
 from foldless.cli.report.page import Panel, render
-from foldless.inspection.criterion_surface import evaluate_surface, parameters
+from foldless.core.contracts import Outcome, Step
+from foldless.inspection.criterion_surface import Surface, evaluate_surface
+from foldless.inspection.relevance import length_scales
 
-MOST_ROWS = 100_000  # beyond which even a sketch of the criterion takes minutes
+# With more rows even a sketch of the criterion takes minutes.
+SURFACE_MAX_ROWS = 100_000
+CARD_MAX_CHARACTERS = 20
 
 
-def write_report(study, path):
-    """Write one self-contained HTML file about a study.
+def write_report(experiment: Experiment, path: str | os.PathLike[str]) -> None:
+    """Write one self-contained HTML file about an experiment.
 
     Parameters
     ----------
-    study : Experiment
+    experiment : Experiment
     path : str or path-like
     """
-    Path(path).write_text(page(study), encoding="utf-8")
+    Path(path).write_text(page(experiment), encoding="utf-8")
 
 
-def page(study):
-    """Return the page as a text."""
+def page(experiment: Experiment) -> str:
+    """Return the page as HTML."""
     return render(
-        title=f"{study.table.target_name} from {study.source}",
-        asked=text.asked(study),
-        found=text.found(study),
-        cautions=text.cautions(study),
-        cards=cards(study),
-        facts=text.facts(study),
-        panels=panels(study),
-        notes=study.table.notes,
-        features=text.features(study),
-        target=text.target(study),
-        scaled=study.request.scale,
-        command=study.command,
+        title=f"{experiment.table.target_name} from {experiment.source}",
+        asked=text.asked(experiment),
+        found=text.found(experiment),
+        cautions=text.cautions(experiment),
+        cards=cards(experiment),
+        facts=text.facts(experiment),
+        panels=panels(experiment),
+        notes=experiment.table.notes,
+        features=text.features(experiment),
+        target=text.target(experiment),
+        scaled=experiment.is_scaled,
+        command=experiment.command,
         versions=text.versions(),
     )
 
 
-def cards(study):
-    """The few numbers a reader looks for first, as (label, text)."""
-    word = text.error_word(study)
+def cards(experiment: Experiment) -> list[tuple[str, str]]:
+    """Return the few numbers a reader wants first, as (label, text)."""
+    name = text.error_name(experiment)
     shown = []
-    if study.loo_error is not None:
-        shown.append((f"leave-one-out {word}", text.error(study, study.loo_error)))
-    if study.held_out is not None:
-        shown.append((f"{word} on held-out rows", text.error(study, study.held_out.error)))
-    shown += [(name, value) for name, value in text.chosen(study) if len(value) < 20]
-    return [*shown, ("looks at the criterion", str(study.estimator.n_evaluations_))]
+    if experiment.loo_error is not None:
+        shown.append((f"leave-one-out {name}", text.error_text(experiment, experiment.loo_error)))
+    if experiment.held_out is not None:
+        shown.append((f"{name} on held-out rows", text.error_text(experiment, experiment.held_out.error)))
+    shown += [(name, value) for name, value in text.chosen(experiment) if len(value) < CARD_MAX_CHARACTERS]
+    return [*shown, ("evaluations of the criterion", str(experiment.estimator.n_evaluations_))]
 
 
-def panels(study):
-    """Every figure this study has something to show in; one that would stand alone in its line takes all of it."""
-    kind = _classes if study.is_classification else _numbers
-    found = [*_search(study), *kind(study), *_compared(study)]
+def panels(experiment: Experiment) -> list[Panel]:
+    """Return every figure of this experiment; one that would be alone in its line takes the whole line."""
+    of_the_task = _class_panels if experiment.is_classification else _regression_panels
+    found = [*_search_panels(experiment), *of_the_task(experiment), *_comparison_panels(experiment)]
     halves = [i for i, panel in enumerate(found) if not panel.wide]
     if len(halves) % 2:
         found[halves[-1]] = replace(found[halves[-1]], wide=True)
     return found
 
 
-def in_words_of(estimator, landscape):
-    """Return outcome and landscape as the estimator tells them: one over C where it has ``alpha_`` and its machine a C."""
-    outcome, named = estimator.selection_.outcome, parameters(estimator.selection_)
-    if not hasattr(estimator, "alpha_") or not named or named[-1].name != "C":
-        return outcome, landscape
+def _search_panels(experiment: Experiment) -> Iterator[Panel]:
+    estimator = experiment.estimator
+    outcome, landscape = estimator.selection_.outcome, _landscape(experiment)
+    if text.shows_alpha_for_C(estimator):
+        outcome, landscape = _in_alpha(outcome, landscape)
+    if landscape is not None:
+        yield _surface_panel(landscape, outcome)
+    yield _trace_panel(experiment, outcome)
+    lengths = length_scales(estimator.kernel_)
+    if len(lengths) > 1:
+        yield Panel(
+            "relevance",
+            "Which features matter",
+            "One over the length scale of each feature: a long bar is a feature along which the prediction changes "
+            "quickly. It shows what the machine uses, not what causes what.",
+            search_figures.relevance(lengths, experiment.table.feature_names),
+            wide=True,
+        )
+
+
+def _landscape(experiment: Experiment) -> Surface | None:
+    if len(experiment.y) > SURFACE_MAX_ROWS:
+        return None
+    return evaluate_surface(experiment.estimator.selection_)
+
+
+def _in_alpha(outcome: Outcome, landscape: Surface | None) -> tuple[Outcome, Surface | None]:
+    """Return outcome and landscape with alpha = 1 / C in the place of C."""
     steps = tuple(_inverted(step) for step in outcome.trace)
     if landscape is not None:
         landscape = replace(landscape, y=1 / landscape.y, names=(landscape.names[0], "alpha"))
     return replace(outcome, trace=steps, best=_inverted(outcome.best)), landscape
 
 
-def _inverted(step):
+def _inverted(step: Step) -> Step:
     return replace(step, theta=np.append(step.theta[:-1], -step.theta[-1]))
 
 
-def _landscape(study):
-    return evaluate_surface(study.estimator.selection_) if len(study.y) <= MOST_ROWS else None
-
-
-def _search(study):
-    selection = study.estimator.selection_
-    outcome, landscape = in_words_of(study.estimator, _landscape(study))
-    if landscape is not None:
-        seen = "all rows" if landscape.landmarks is None else f"{landscape.landmarks} landmarks"
-        yield Panel(
-            "surface",
-            "The criterion and the path of the search",
-            f"Dark is low, which is good. The dots are the looks of the search in their order, the star is the choice. "
-            f"The landscape was computed on {seen} and is a sketch; the choice was not made on it.",
-            search_figures.surface(landscape, outcome),
-            wide=True,
-        )
-    last = len(selection.steps_on_last_gram) or len(outcome.trace)
-    finer = last < len(outcome.trace)
-    yield Panel(
-        "trace",
-        "The search, look by look",
-        "Each dot is one evaluation of the criterion; the line is the best so far."
-        + finer
-        * " At the dotted line the kernel matrix was approximated more closely, and the values changed.",
-        search_figures.trace(outcome.trace, [p.name for p in text.tuned(study)], last),
+def _surface_panel(landscape: Surface, outcome: Outcome) -> Panel:
+    rows = "all rows" if landscape.landmarks is None else f"{landscape.landmarks} landmarks"
+    return Panel(
+        "surface",
+        "The criterion and the path of the search",
+        "Dark is low, which is good. The dots are the evaluations of the search, the star is the choice. The surface "
+        f"was computed on {rows} and is only a sketch; the search itself was more accurate.",
+        search_figures.surface(landscape, outcome),
+        wide=True,
     )
-    lengths = search_figures.length_scales(study)
-    if lengths is not None:
-        yield Panel(
-            "relevance",
-            "Which features matter",
-            "One over the length scale of each feature: a long bar is a feature along which the answer changes "
-            "quickly. It says what the machine uses, not what causes what.",
-            search_figures.relevance(lengths, study.table.feature_names),
-            wide=True,
+
+
+def _trace_panel(experiment: Experiment, outcome: Outcome) -> Panel:
+    n_final = len(experiment.estimator.selection_.steps_on_last_gram) or len(outcome.trace)
+    caption = "Each dot is one evaluation of the criterion; the line is the best so far."
+    if n_final < len(outcome.trace):
+        caption += (
+            " At the dotted line the approximation of the kernel matrix was refined, and the values changed."
         )
+    names = [parameter.name for parameter in text.tuned_parameters(experiment)]
+    figure = search_figures.trace(outcome.trace, names, n_final)
+    return Panel("trace", "Evaluations of the search", caption, figure)
 
 
-def _compared(study):
-    if study.comparison is None:
+def _comparison_panels(experiment: Experiment) -> Iterator[Panel]:
+    if experiment.comparison is None:
         return
-    repeats = len(study.comparison.errors)
+    repeats = len(experiment.comparison.errors)
     yield Panel(
         "comparison",
-        "What other criteria would have given",
-        f"Error on held-out rows when the same machine is tuned by each criterion: mean and standard deviation over "
-        f"{repeats} random splits. Differences smaller than the bars say nothing. A triangle at the edge stands for "
+        "Comparison with other criteria",
+        "Error on held-out rows when the same machine is tuned by each criterion: mean and standard deviation over "
+        f"{repeats} random splits. Differences smaller than the bars mean nothing. A triangle at the edge stands for "
         "an error far beyond the others.",
-        search_figures.comparison(study.comparison, text.error_word(study)),
+        search_figures.comparison(experiment.comparison, text.error_name(experiment)),
     )
 
 
-def _classes(study):
-    if study.loo_outputs is None:
+def _class_panels(experiment: Experiment) -> Iterator[Panel]:
+    if experiment.loo_outputs is None:
         return
     yield Panel(
         "margins",
-        "How clear the decisions are",
-        "Leave-one-out margins: how far each row is on the right side when the machine has not seen it. "
-        "Left of zero it would be put in the wrong class.",
-        class_figures.margins(study),
+        "Margins",
+        "How far each row is on the right side when the machine has not seen it (leave-one-out). "
+        "Rows left of zero are put in the wrong class.",
+        class_figures.margins(experiment),
     )
-    if study.loo_probabilities is not None:
+    if experiment.loo_probabilities is not None:
         yield Panel(
-            "reliability",
-            "How far the probabilities can be believed",
-            "Rows grouped by the probability they were given when left out, against the share of them that came true. "
-            "On the diagonal the probabilities mean what they say; the bars are 95 % intervals.",
-            class_figures.reliability(study),
-            class_figures.reliability_on_a_phone(study),
+            "calibration",
+            "Calibration",
+            "Rows grouped by their leave-one-out probability, against the frequency of the class among them. "
+            "On the diagonal the probabilities are right; the bars are 95 % intervals.",
+            class_figures.calibration(experiment),
+            class_figures.calibration_on_a_phone(),
         )
     yield Panel(
         "confusion",
-        "What is mistaken for what",
-        "Rows by their class and by the class they were given when left out.",
-        class_figures.confusion(study),
-        class_figures.confusion_on_a_phone(study),
+        "Confusion matrix",
+        "Rows by their true class and by the class predicted when they are left out.",
+        class_figures.confusion(experiment),
+        class_figures.confusion_on_a_phone(experiment),
     )
 
 
-def _numbers(study):
-    if study.loo_outputs is None:
+def _regression_panels(experiment: Experiment) -> Iterator[Panel]:
+    if experiment.loo_outputs is None:
         return
     yield Panel(
         "predicted",
         "Predicted and actual",
-        "Each row's value against its prediction by the machine that has not seen it.",
-        number_figures.predicted(study),
+        "The value of each row against its prediction when it is left out.",
+        regression_figures.predicted(experiment),
     )
     yield Panel(
         "residuals",
         "Residuals",
         "Actual minus predicted, each row left out in turn.",
-        number_figures.residuals(study),
+        regression_figures.residuals(experiment),
     )

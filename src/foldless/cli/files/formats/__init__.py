@@ -14,7 +14,8 @@ from foldless.cli.files.formats.delimited import delimited
 from foldless.cli.files.formats.libsvm import libsvm
 from foldless.cli.files.formats.npz import npz
 from foldless.cli.files.formats.parquet import parquet
-from foldless.cli.files.sheet import DataError, Sheet, show
+from foldless.cli.files.sheet import Sheet, show
+from foldless.core.errors import DataError
 
 __all__ = ["read_sheet"]
 

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Callable
 
-from foldless.cli.files.sheet import MISSING, Column, DataError, Sheet, is_number, show
+from foldless.cli.files.sheet import MISSING, Column, Sheet, is_number, show
+from foldless.core.errors import DataError
 
 _CELL = re.compile(r"""\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^,'"]*?))\s*(?:,|$)""")
 _ATTRIBUTE = re.compile(r"""@attribute\s+(?:'((?:[^'\\]|\\.)*)'|"([^"]*)"|(\S+))\s+(.+)""", re.IGNORECASE)

@@ -6,7 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from foldless.cli.files.sheet import Column, DataError, Sheet, is_number, numbered, present, show
+from foldless.cli.files.sheet import Column, Sheet, is_number, numbered, present, show
+from foldless.core.errors import DataError
 
 DELIMITERS = (",", ";", "\t", "|", " ")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")

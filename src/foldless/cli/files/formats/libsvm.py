@@ -4,7 +4,8 @@ import io
 
 import numpy as np
 
-from foldless.cli.files.sheet import Column, DataError, Sheet
+from foldless.cli.files.sheet import Column, Sheet
+from foldless.core.errors import DataError
 
 LARGEST_DENSE = 200_000_000  # cells: 1.6 GB once dense
 

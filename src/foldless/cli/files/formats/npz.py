@@ -4,7 +4,8 @@ import io
 
 import numpy as np
 
-from foldless.cli.files.sheet import Column, DataError, Sheet, numbered, present, show
+from foldless.cli.files.sheet import Column, Sheet, numbered, present, show
+from foldless.core.errors import DataError
 
 KEYS = ("X", "y", "feature_names", "class_names")
 

@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from foldless.cli.files.sheet import Column, DataError, Sheet, present, show
+from foldless.cli.files.sheet import Column, Sheet, present, show
+from foldless.core.errors import DataError
 
 
 def parquet(path, raw: bytes) -> Sheet:
