@@ -238,6 +238,10 @@ class Machine(ABC):
         """Return how many functions one linear system holds when ``Y`` has so many columns."""
         return 1
 
+    def one_class_output(self, n: int) -> float:
+        """Return the size of the output for n rows of one class, where nothing else can be learned."""
+        return 1.0
+
     def on_rows(self, rows: NDArray[np.intp]) -> Self:
         """Return the machine for some of the rows: it keeps their weights and counts, in the order of ``rows``."""
         return self._with_rows(rows, weights=self.weights, row_counts=self.row_counts)

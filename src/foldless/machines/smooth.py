@@ -63,6 +63,10 @@ class SmoothMachine(MachineWithC):
         """The machine at the lower accuracy that suffices while searching."""
         return replace(self, decrement=max(self.decrement, SEARCH_DECREMENT))
 
+    def one_class_output(self, n: int) -> float:
+        """Return the log-odds of a class that was seen n times and never contradicted, by Laplace's rule."""
+        return float(np.log(n + 1))
+
     def solve(self, gram: Gram, Y: Matrix, start: list[Vector] | None = None) -> "SmoothSolutions":
         """Fit one problem per column of ``Y``.
 

@@ -1,0 +1,171 @@
+r"""A fit by cells: in every cell of a tree an exact machine of its own, all with the same kernel and regularisation.
+
+The output at a point is the mean over the cells that contain it, with the weights of the tree,
+
+.. math:: f(x) = \sum_c \omega_c(x) f_c(x), \qquad f_{-i}(x_i) = \sum_c \omega_c(x_i)\, f_{c,-i}(x_i):  \tag{1}
+
+a row is left out of every cell it belongs to, and the cells give their left-out outputs without refitting. The cost is
+that of one small fit per cell, :math:`O(n L^2)` for cells of L rows.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foldless.core.contracts import Machine, Matrix, Vector
+from foldless.core.errors import NotPositiveDefinite, Undefined
+from foldless.core.parallel import side_by_side
+from foldless.core.targets import is_pm1
+from foldless.criteria.base import Criterion
+from foldless.criteria.left_out import left_out_outputs
+from foldless.grams.builders import DenseBuilder
+from foldless.grams.cells import CellTree
+from foldless.grams.expansion import CellExpansion, Expansion
+
+
+@dataclass(frozen=True, eq=False)
+class CellFit:
+    """The fit of one cell.
+
+    Attributes
+    ----------
+    rows : array of shape (m,)
+        Training rows of the cell.
+    alpha : array of shape (m, k)
+    b : array of shape (k,)
+    left_out : array of shape (m, k)
+        Left-out outputs of the cell's own machine.
+    value : float
+        The criterion of the cell; NaN where it does not exist.
+    """
+
+    rows: NDArray[np.intp]
+    alpha: Matrix
+    b: Vector
+    left_out: Matrix
+    value: float
+
+
+@dataclass(frozen=True, eq=False)
+class CellSolution:
+    """All cells of a fit.
+
+    Attributes
+    ----------
+    kernel, machine
+        What every cell was fitted with.
+    X, Y
+        All training rows and their targets.
+    tree : CellTree
+    fits : tuple of CellFit
+    """
+
+    kernel: Any
+    machine: Machine
+    X: Any
+    Y: Matrix
+    tree: CellTree
+    fits: tuple[CellFit, ...]
+
+    @property
+    def value(self) -> float:
+        """The criterion: the mean over the cells in which it exists, weighted by their rows."""
+        values = np.array([fit.value for fit in self.fits])
+        sizes = np.array([len(fit.rows) for fit in self.fits])
+        exists = np.isfinite(values)
+        if not np.any(exists):
+            raise Undefined("the criterion exists in none of the cells.")
+        return float(np.average(values[exists], weights=sizes[exists]))
+
+    @property
+    def left_out(self) -> Matrix:
+        """Left-out outputs of all rows (n, k); eq. (1)."""
+        outputs = np.zeros(self.Y.shape)
+        for number, rows, weights in self.tree.route(self.X):
+            outputs[rows] += weights[:, None] * self.fits[number].left_out
+        return outputs
+
+    @property
+    def expansion(self) -> CellExpansion:
+        """The fitted function."""
+        return CellExpansion(
+            self.tree, tuple(Expansion(self.X[fit.rows], fit.alpha, fit.b) for fit in self.fits)
+        )
+
+
+@left_out_outputs.register
+def _(solution: CellSolution) -> Matrix:
+    return solution.left_out
+
+
+def fit_cells(
+    kernel: Any,
+    machine: Machine,
+    criterion: Criterion,
+    X: Any,
+    Y: Matrix,
+    tree: CellTree,
+    n_jobs: int | None = None,
+) -> CellSolution:
+    """Fit every cell.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    machine : Machine
+        For all rows; each cell has the part of it that its rows need.
+    criterion : Criterion
+        Evaluated in every cell.
+    X : array or sparse matrix of shape (n, d)
+    Y : array of shape (n, k)
+    tree : CellTree
+        Grown from ``X``.
+    n_jobs : int, optional
+        Cells that are fitted side by side.
+    """
+    routes = sorted(tree.route(X), key=lambda route: route[0])
+    tasks = [partial(_fit_cell, kernel, machine, criterion, X, Y, rows) for _, rows, _ in routes]
+    return CellSolution(kernel, machine, X, Y, tree, tuple(side_by_side(tasks, n_jobs)))
+
+
+def _fit_cell(
+    kernel: Any, machine: Machine, criterion: Criterion, X: Any, Y: Matrix, rows: NDArray[np.intp]
+) -> CellFit:
+    targets = Y[rows]
+    columns = _columns_to_learn(targets)
+    constant = _constant_fit(machine, rows, targets)
+    if not len(columns):
+        return constant
+    try:
+        solution = machine.on_rows(rows).solve(DenseBuilder(X[rows]).gram(kernel), targets[:, columns])
+        left_out, value = left_out_outputs(solution), criterion(solution).value
+    except (Undefined, NotPositiveDefinite, np.linalg.LinAlgError):
+        return constant
+    return CellFit(
+        rows,
+        _in_columns(constant.alpha, columns, np.asarray(solution.alpha).reshape(len(rows), -1)),
+        _in_columns(constant.b, columns, np.ravel(solution.b)),
+        _in_columns(constant.left_out, columns, left_out),
+        float(value),
+    )
+
+
+def _columns_to_learn(Y: Matrix) -> NDArray[np.intp]:
+    """Return the columns that can be fitted: all numbers, and labels of which both occur."""
+    return np.flatnonzero(np.ptp(Y, axis=0) > 0) if is_pm1(Y) else np.arange(Y.shape[1])
+
+
+def _in_columns(array: Matrix, columns: NDArray[np.intp], values: Matrix) -> Matrix:
+    """Return a copy of ``array`` with some of its columns replaced."""
+    filled = array.copy()
+    filled[..., columns] = values
+    return filled
+
+
+def _constant_fit(machine: Machine, rows: NDArray[np.intp], Y: Matrix) -> CellFit:
+    """Return the fit that knows only the mean target, or the only class."""
+    b = Y.mean(axis=0) * (machine.one_class_output(len(rows)) if is_pm1(Y) else 1.0)
+    return CellFit(rows, np.zeros(Y.shape), b, np.tile(b, (len(rows), 1)), np.nan)

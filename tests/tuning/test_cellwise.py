@@ -1,0 +1,81 @@
+"""A fit by cells: the whole machine if there is one cell, left-out rows as refits give them, no seams."""
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+
+from foldless.criteria import LOO
+from foldless.criteria.left_out import left_out_outputs
+from foldless.grams import DenseGram
+from foldless.grams.cells import grow_cells
+from foldless.kernels import gram
+from foldless.machines import LSSVM, Ridge, SmoothMachine, SquaredHingeSVM
+from foldless.machines.losses import Logistic
+from foldless.tuning.cellwise import fit_cells
+
+KERNEL = RBF(1.0)
+MACHINES = [LSSVM(2.0), Ridge(0.2, True), SmoothMachine(Logistic(), 3.0), SquaredHingeSVM(1.0)]
+every_machine = pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: type(machine).__name__)
+
+
+@pytest.fixture
+def problem(rng):
+    X = rng.uniform(-3, 3, size=(120, 2))
+    return X, np.where(np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=120) > 0, 1.0, -1.0)[:, None]
+
+
+@every_machine
+def test_one_cell_is_the_whole_machine(machine, problem):
+    X, Y = problem
+    cells = fit_cells(KERNEL, machine, LOO(), X, Y, grow_cells(X, len(X)))
+    K = gram(KERNEL, X)
+    whole = machine.solve(DenseGram(K), Y)
+    outputs = K @ np.asarray(whole.alpha).reshape(len(X), -1) + whole.b
+    assert cells.expansion(KERNEL, X) == pytest.approx(outputs, abs=1e-8)
+    assert cells.left_out == pytest.approx(left_out_outputs(whole), abs=1e-8)
+    assert cells.value == pytest.approx(LOO()(whole).value)
+
+
+def test_left_out_rows_are_those_of_refits_in_the_same_cells(problem):
+    X, Y = problem
+    tree, machine = grow_cells(X, 40), LSSVM(2.0)
+    cells = fit_cells(KERNEL, machine, LOO(), X, Y, tree)
+    routes = {number: (rows, weights) for number, rows, weights in tree.route(X)}
+    for i in range(0, len(X), 7):
+        expected = 0.0
+        for rows, weights in routes.values():
+            if i in rows:
+                rest = rows[rows != i]
+                fit = machine.solve(DenseGram(gram(KERNEL, X[rest])), Y[rest])
+                output = gram(KERNEL, X[[i]], X[rest]) @ fit.alpha + fit.b
+                expected += weights[rows == i][0] * output.item()
+        assert cells.left_out[i, 0] == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_prediction_has_no_jump_across_a_border(problem):
+    X, Y = problem
+    f = fit_cells(KERNEL, LSSVM(2.0), LOO(), X, Y, grow_cells(X, 40)).expansion
+    start, end = np.array([[-3.0, -1.0]]), np.array([[3.0, 1.0]])
+    largest = [
+        np.abs(np.diff(f(KERNEL, start + np.linspace(0, 1, n)[:, None] * (end - start)), axis=0)).max()
+        for n in (1001, 10001)
+    ]
+    assert largest[1] < 0.15 * largest[0]  # a continuous function: ten times finer, about a tenth of the step
+
+
+@pytest.mark.parametrize("machine", [SmoothMachine(Logistic(), 3.0), SquaredHingeSVM(1.0), LSSVM(2.0)])
+def test_a_cell_of_one_class_predicts_it_and_spoils_nothing(machine, rng):
+    X = np.r_[rng.normal(size=(60, 2)), rng.normal(size=(60, 2)) + 50]
+    Y = np.r_[np.where(X[:60, :1] > 0, 1.0, -1.0), np.ones((60, 1))]
+    cells = fit_cells(KERNEL, machine, LOO(), X, Y, grow_cells(X, 70, overlap=0.0))
+    assert np.all(cells.left_out[60:] > 0)
+    assert np.mean(cells.left_out[:60] * Y[:60] > 0) > 0.8
+    assert np.isfinite(cells.value)
+
+
+def test_classes_that_a_cell_lacks_are_unlikely_there(three_classes):
+    X, y = three_classes
+    X = X + 30 * y[:, None]
+    Y = np.where(y[:, None] == np.arange(3), 1.0, -1.0)
+    cells = fit_cells(RBF(2.0), SmoothMachine(Logistic(), 3.0), LOO(), X, Y, grow_cells(X, 25, overlap=0.0))
+    assert np.array_equal(np.argmax(cells.expansion(RBF(2.0), X), axis=1), y)
