@@ -84,7 +84,7 @@ def test_class_weights_and_row_weights_count(iris):
 
 def test_bad_options_are_named(iris):
     X, _, y, _ = iris
-    with pytest.raises(ValueError, match="multi_class must be 'ovr' or 'multinomial', got 'crammer'"):
+    with pytest.raises(ValueError, match="multi_class must be one of multinomial, ovr; got 'crammer'"):
         KernelLogisticRegression(multi_class="crammer").fit(X, y)
     with pytest.raises(UnreadableSolution, match=r"evidence reads .* got SoftmaxSolution\..*loo"):
         KernelLogisticRegression(multi_class="multinomial", criterion="evidence").fit(X, y)

@@ -14,13 +14,11 @@ from sklearn.preprocessing import StandardScaler
 from foldless.cli.files.read_table import Table
 from foldless.core.contracts import Matrix
 from foldless.core.errors import DataError
-from foldless.core.targets import class_index
+from foldless.core.targets import MIN_ROWS, class_index
 from foldless.estimators.registry import entry_of, look_up
 from foldless.inspection.comparison import Comparison
 from foldless.inspection.metrics import prediction_error
 from foldless.tuning.validation_split import split_rows
-
-TRAINING_MIN_ROWS = 4
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,7 @@ class Experiment:
             return None
         if self.is_classification:
             return self.estimator.classes_[class_index(outputs)]
-        return entry_of(self.estimator).respond(outputs[:, 0])
+        return entry_of(self.estimator).inverse_link(outputs[:, 0])
 
     @property
     def loo_probabilities(self) -> Matrix | None:
@@ -127,7 +125,7 @@ def check_holdout(table: Table, holdout: float) -> None:
         return
     if task == "classification" and np.unique(y, return_counts=True)[1].min() < 2:
         raise DataError("--holdout needs two rows of every class, one class has a single row. Leave it out.")
-    if n * (1 - holdout) < TRAINING_MIN_ROWS or n * holdout < 1:
+    if n * (1 - holdout) < MIN_ROWS or n * holdout < 1:
         raise DataError(f"--holdout {holdout:g} of {n} rows leaves too few on one side.")
 
 

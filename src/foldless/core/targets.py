@@ -1,7 +1,13 @@
 """Targets: columns of numbers or of labels -1 and 1, their checks, and error rates."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import type_of_target
+
+from foldless.core.contracts import Matrix
+
+# With fewer rows no criterion has anything to measure.
+MIN_ROWS = 4
 
 
 def check_numbers(y):
@@ -29,10 +35,17 @@ def as_columns(y):
     y = np.asarray(y)
     if type_of_target(y).startswith("continuous"):
         return y.astype(float).reshape(len(y), -1)
+    return encode_labels(y)[1]
+
+
+def encode_labels(y: ArrayLike) -> tuple[np.ndarray, Matrix]:
+    """Return the classes, sorted, and the labels as columns of -1 and 1."""
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
-        raise ValueError(f"y must hold at least two classes, got one class: {classes[0]}.")
-    return one_versus_rest(codes, len(classes))
+        raise ValueError(
+            f"y must hold at least two classes, got one class: {classes[0]}. Add rows of another class."
+        )
+    return classes, one_versus_rest(codes, len(classes))
 
 
 def is_pm1(Y):

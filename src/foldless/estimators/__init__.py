@@ -1,4 +1,4 @@
-"""Estimators: scikit-learn shells over ``select``."""
+"""Estimators: scikit-learn classes around ``select``."""
 
 from foldless.estimators.kernel_search.estimator import KernelSearch
 from foldless.estimators.logistic import KernelLogisticRegression

@@ -1,86 +1,109 @@
-"""What all estimators share: parameters in, ``select``, fitted attributes out. No formulas."""
+"""What all estimators share: checked data in, ``select``, fitted attributes out. No formulas."""
+
+from collections.abc import Callable, Sequence
+from numbers import Real
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from scipy.special import expit
 from sklearn.base import BaseEstimator, clone
 from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from foldless.core.contracts import Machine, Matrix, Vector
 from foldless.core.errors import NotPositiveDefinite
-from foldless.core.targets import one_versus_rest
+from foldless.core.targets import MIN_ROWS, class_index, encode_labels
+from foldless.criteria.base import Criterion
 from foldless.kernels import gram
+from foldless.searches.base import Search
 from foldless.tuning.progress import progress
+from foldless.tuning.result import Selection
 from foldless.tuning.select import select
 
-BLOCK = 2_000_000  # kernel values held at a time while predicting
-FEWEST = 4  # rows a criterion needs to say anything
-INDEFINITE = 1e-8
+PREDICT_BLOCK_ENTRIES = 2_000_000
+# Relative errors of a given Gram matrix that are taken for rounding.
+PRECOMPUTED_TOLERANCE = 1e-8
+
+KernelLike: TypeAlias = str | Kernel | Sequence[str | Kernel]
+CriterionLike: TypeAlias = str | Criterion
+SearchLike: TypeAlias = str | Search
+Seed: TypeAlias = int | np.random.RandomState | None
+Rows: TypeAlias = NDArray[np.intp]
 
 
 class BaseKernelEstimator(BaseEstimator):
-    """Common ground of the estimators: validation, tuning and prediction through an expansion in kernels."""
+    """Base of all estimators: checks of the data, tuning, and prediction as a sum of kernel functions."""
 
-    def _check_fit(self, X, y, **options):
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=np.float64, ensure_min_samples=FEWEST, **options
+    kernel: KernelLike
+    criterion: CriterionLike | None
+    search: SearchLike
+    n_starts: int | None
+    max_evaluations: int | None
+    time_budget: float | None
+    gram: str
+    n_components: int | None
+    random_state: Seed
+    n_jobs: int | None
+    verbose: int
+
+    _rows: Rows  # the training rows with a positive weight
+
+    def _check_data(self, X: ArrayLike, y: ArrayLike, **options: Any) -> tuple[Any, np.ndarray]:
+        points, targets = validate_data(
+            self, X, y, accept_sparse="csr", dtype=np.float64, ensure_min_samples=MIN_ROWS, **options
         )
         if self._pairwise:
-            check_precomputed(X)
-        return X, y
+            check_precomputed(points)
+        return points, targets
 
-    def _weigh(self, X, y, sample_weight):
+    def _drop_weightless_rows(
+        self, X: Any, y: np.ndarray, sample_weight: ArrayLike | None
+    ) -> tuple[Any, np.ndarray, Vector]:
+        """Return rows, targets and weights of the rows whose weight is positive, and remember which these are."""
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         self._rows = np.flatnonzero(weight)
         if len(self._rows) == len(weight):
             return X, y, weight
-        if len(self._rows) < FEWEST:
+        if len(self._rows) < MIN_ROWS:
             raise ValueError(
-                f"sample_weight leaves {len(self._rows)} rows; at least {FEWEST} must weigh more than 0."
+                f"sample_weight leaves {len(self._rows)} rows; at least {MIN_ROWS} must weigh more than 0."
             )
         columns = self._rows if self._pairwise else slice(None)
         return X[self._rows][:, columns], y[self._rows], weight[self._rows]
 
     @property
-    def _pairwise(self):
+    def _pairwise(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = not self._pairwise
         tags.input_tags.pairwise = self._pairwise
         return tags
 
-    def _candidates(self, X):
-        """The kernel, or kernels, to choose from."""
-        return self.kernel
-
-    def _criterion(self):
-        """What chooses."""
-        return self.criterion
-
-    def _select(self, X, Y, machine, fixed, **changes):
-        """Select with the estimator's parameters, some of them changed."""
-        options = {
-            "kernel": self._candidates(X),
-            "criterion": self._criterion(),
-            "search": self.search,
-            "gram": self.gram,
-            "n_components": self.n_components,
-            "n_starts": self.n_starts,
-            "max_evaluations": self.max_evaluations,
-            "time_budget": self.time_budget,
-            "random_state": self.random_state,
-            "n_jobs": self.n_jobs,
-        }
+    def _select(self, X: Any, Y: Matrix, machine: Machine, **changes: Any) -> Selection:
+        """Select with the estimator's parameters, or with others in their place."""
         with progress(self.verbose, self.max_evaluations) as watch:
-            return select(X, Y, machine=machine, tune_machine=not fixed, watch=watch, **(options | changes))
+            options = {
+                "kernel": self.kernel,
+                "criterion": self.criterion,
+                "search": self.search,
+                "gram": self.gram,
+                "n_components": self.n_components,
+                "n_starts": self.n_starts,
+                "max_evaluations": self.max_evaluations,
+                "time_budget": self.time_budget,
+                "random_state": self.random_state,
+                "n_jobs": self.n_jobs,
+                "watch": watch,
+            }
+            return select(X, Y, machine=machine, **(options | changes))
 
-    def _tune(self, X, Y, machine, fixed):
-        """Select and keep what was found; ``fixed`` tells whether the regularisation was given."""
-        return self._store(self._select(X, Y, machine, fixed))
-
-    def _store(self, selection):
+    def _store(self, selection: Selection) -> None:
         """Keep what was found, as fitted attributes."""
         self.selection_ = selection
         self.kernel_ = selection.kernel
@@ -91,9 +114,8 @@ class BaseKernelEstimator(BaseEstimator):
         self.X_fit_ = self._rows if self._pairwise else points
         self.dual_coef_ = coefficients.T
         self.intercept_ = np.asarray(selection.solution.b, dtype=float)
-        return selection
 
-    def params_at(self, theta):
+    def params_at(self, theta: Vector) -> dict[str, Any]:
         """Return the parameters that make ``fit`` only solve at ``theta``: the kernel, fixed, and C or alpha."""
         p, machine = len(self.kernel_.theta), self.selection_.machine
         kernel = self.kernel_.clone_with_theta(theta[:p]) if p else self.kernel_
@@ -101,46 +123,49 @@ class BaseKernelEstimator(BaseEstimator):
         machine = machine.with_theta(theta[p:]) if len(theta) > p else machine
         return {"kernel": frozen(kernel), **self._machine_params(machine)}
 
-    def _machine_params(self, machine):
+    def _machine_params(self, machine: Any) -> dict[str, float]:
         """Return the parameter of the estimator that a machine's hyper-parameter stands for."""
         return {"C": machine.C}
 
-    def _outputs(self, X):
-        """Return the outputs (n, k) at new points, a block of rows at a time."""
+    def _outputs(self, X: ArrayLike) -> Matrix:
+        """Return the outputs (n, k) at new points."""
         return self._each_block(X, lambda rows: self._cross(rows) @ self.dual_coef_.T) + self.intercept_
 
-    def _each_block(self, X, compute):
-        """Validate new points and compute something for a block of rows at a time."""
+    def _each_block(self, X: ArrayLike, compute: Callable[[Any], np.ndarray]) -> np.ndarray:
+        """Check new points and compute something for a block of rows at a time."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        rows = max(1, BLOCK // max(1, self.dual_coef_.shape[1]))
-        return np.concatenate([compute(X[i : i + rows]) for i in range(0, X.shape[0], rows)])
+        points: Any = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        step = max(1, PREDICT_BLOCK_ENTRIES // max(1, self.dual_coef_.shape[1]))
+        return np.concatenate([compute(points[i : i + step]) for i in range(0, points.shape[0], step)])
 
-    def _cross(self, X):
+    def _cross(self, X: Any) -> Matrix:
+        """Return the kernel between new points and ``X_fit_``."""
         return X[:, self.X_fit_] if self._pairwise else gram(self.kernel_, X, self.X_fit_)
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         """Leave the working matrices out: a fitted estimator predicts without them."""
         state = super().__getstate__()
         return {key: value for key, value in state.items() if key != "selection_"}
 
 
 class BaseKernelClassifier(BaseKernelEstimator):
-    """Common ground of the classifiers: labels to columns of -1 and 1, and back."""
+    """Base of the classifiers: labels to columns of -1 and 1, and back."""
 
-    def _check_labels(self, X, y, sample_weight):
-        """Return rows, labels, columns of -1 and 1, and weights; rows without weight are left out."""
-        X, y = self._check_fit(X, y)
+    def _check_labels(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> tuple[Any, np.ndarray, Matrix, Vector]:
+        """Return rows, labels, columns of -1 and 1, and weights of the rows with a positive weight."""
+        X, y = self._check_data(X, y)
         check_classification_targets(y)
-        X, y, weight = self._weigh(X, y, sample_weight)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"y must hold at least two classes, got one class: {self.classes_[0]}. Add rows of another class."
-            )
-        return X, y, one_versus_rest(codes, len(self.classes_)), weight
+        X, y, weight = self._drop_weightless_rows(X, y, sample_weight)
+        self.classes_, Y = encode_labels(y)
+        return X, y, Y, weight
 
-    def decision_function(self, X):
+    def _one_or_all(self, columns: Matrix) -> np.ndarray:
+        """Return outputs as scikit-learn shapes them: (n,) for two classes, else (n, n_classes)."""
+        return columns[:, 0] if len(self.classes_) == 2 else columns
+
+    def decision_function(self, X: ArrayLike) -> np.ndarray:
         """Outputs of the machine.
 
         Parameters
@@ -152,36 +177,35 @@ class BaseKernelClassifier(BaseKernelEstimator):
         outputs : array of shape (n,), or (n, n_classes) for more than two classes
             Positive for ``classes_[1]`` in the binary case.
         """
-        outputs = self._outputs(X)
-        return outputs[:, 0] if len(self.classes_) == 2 else outputs
+        return self._one_or_all(self._outputs(X))
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Most likely class of each row of ``X``."""
         outputs = self._outputs(X)
         return self.classes_[class_index(outputs)]
 
 
 class BaseKernelRegressor(BaseKernelEstimator):
-    """Common ground of the regressors: one or several columns of numbers."""
+    """Base of the regressors: one or several columns of numbers."""
 
-    def _check_targets(self, X, y, sample_weight):
-        """Return rows, targets as columns, and copies (None where nothing was weighed)."""
-        X, y = self._check_fit(X, y, multi_output=True, y_numeric=True)
-        X, y, copies = self._weigh(X, y, sample_weight)
+    _single: bool  # whether y was one-dimensional
+
+    def _check_targets(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> tuple[Any, Matrix, Vector | None]:
+        """Return rows, targets as columns, and how many rows each stands for (None if each stands for itself)."""
+        X, y = self._check_data(X, y, multi_output=True, y_numeric=True)
+        X, y, counts = self._drop_weightless_rows(X, y, sample_weight)
         self._single = y.ndim == 1
         Y = np.asarray(y, dtype=float).reshape(len(y), -1)
-        return X, Y, None if np.all(copies == 1) else copies
+        return X, Y, None if np.all(counts == 1) else counts
 
-    def _shaped(self, outputs):
+    def _shaped(self, outputs: Matrix) -> np.ndarray:
+        """Return outputs in the shape that y had."""
         return outputs[:, 0] if self._single else outputs
 
 
-def class_index(outputs):
-    """Return the class numbers that outputs (n, k) stand for."""
-    return (outputs[:, 0] > 0).astype(int) if outputs.shape[1] == 1 else np.argmax(outputs, axis=1)
-
-
-def probabilities(outputs):
+def probabilities(outputs: Matrix) -> Matrix:
     """Turn log-odds (n, k) into probabilities of two or k classes."""
     p = expit(outputs)
     if outputs.shape[1] == 1:
@@ -189,18 +213,18 @@ def probabilities(outputs):
     return p / np.maximum(p.sum(axis=1, keepdims=True), np.finfo(float).tiny)
 
 
-def check_precomputed(K):
+def check_precomputed(K: Any) -> None:
     """Refuse a matrix that is not square, symmetric and positive semi-definite."""
     if K.shape[0] != K.shape[1]:
         raise ValueError(
             f"kernel='precomputed' needs a square Gram matrix of the training points, got shape {K.shape}."
         )
-    K = K.toarray() if hasattr(K, "toarray") else K
+    K = K.toarray() if issparse(K) else K
     scale = max(np.max(np.abs(K)), np.finfo(float).tiny)
-    if np.max(np.abs(K - K.T)) > INDEFINITE * scale:
+    if np.max(np.abs(K - K.T)) > PRECOMPUTED_TOLERANCE * scale:
         raise ValueError("kernel='precomputed' needs a symmetric Gram matrix; K and its transpose differ.")
     smallest = np.linalg.eigvalsh(K)[0]
-    if smallest < -INDEFINITE * scale * len(K):
+    if smallest < -PRECOMPUTED_TOLERANCE * scale * len(K):
         raise NotPositiveDefinite(
             "the precomputed Gram matrix", smallest, "Add that much to its diagonal, or clip it."
         )
@@ -219,10 +243,10 @@ def frozen(kernel: Kernel) -> Kernel:
     return clone(kernel).set_params(**dict.fromkeys(bounds, "fixed"))
 
 
-def regularisation(name, value):
-    """Return a start and whether the value is fixed; ``None`` means tuned."""
+def regularisation(name: str, value: float | None) -> tuple[float, bool]:
+    """Return a start for C or alpha, and whether it is tuned, which it is if ``value`` is None."""
     if value is None:
-        return 1.0, False
-    if not np.isscalar(value) or not np.isreal(value) or not np.isfinite(value) or value <= 0:
+        return 1.0, True
+    if not isinstance(value, Real) or not 0 < value < np.inf:
         raise ValueError(f"{name} must be positive, or None to have it tuned; got {value!r}.")
-    return float(value), True
+    return float(value), False

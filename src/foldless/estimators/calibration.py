@@ -16,9 +16,11 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
+from foldless.core.contracts import Matrix, Vector
 from foldless.core.targets import class_index
 
-STEEP = (1e-6, 1e6)  # bounds of the slope, in units of one over the spread of the outputs
+# Bounds of the slope for outputs divided by their root mean square.
+SLOPE_BOUNDS = (1e-6, 1e6)
 
 
 @dataclass(frozen=True)
@@ -27,32 +29,34 @@ class Sigmoid:
 
     slope: float
 
-    def __call__(self, outputs):
+    def __call__(self, outputs: Matrix) -> Matrix:
         """Return probabilities (n, 2) or (n, k) that sum to one."""
         return softmax(self.slope * _logits(outputs), axis=1)
 
 
-def calibrate(outputs, Y, row_counts=None):
-    """Fit the sigmoid to outputs (n, k) of labels ``Y`` (n, k); ``row_counts`` counts the samples behind each row."""
-    row_counts = np.ones(len(Y)) if row_counts is None else row_counts
+def calibrate(outputs: Matrix, Y: Matrix, row_counts: Vector | None = None) -> Sigmoid:
+    """Fit the sigmoid to outputs (n, k) of labels ``Y`` (n, k); each row stands for ``row_counts`` equal ones."""
+    counts = np.ones(len(Y)) if row_counts is None else row_counts
     label, f = class_index(Y), _logits(outputs)
-    spread = max(float(np.sqrt(np.average(f**2, weights=row_counts, axis=0).mean())), np.finfo(float).tiny)
-    own = (np.bincount(label, row_counts)[label] + 1) / (np.bincount(label, row_counts)[label] + 2)
-    target = np.where(
-        label[:, None] == np.arange(f.shape[1]), own[:, None], (1 - own[:, None]) / (f.shape[1] - 1)
-    )
-    f = f / spread
+    scale = max(float(np.sqrt(np.average(f**2, weights=counts, axis=0).mean())), np.finfo(float).tiny)
+    f, target = f / scale, _softened(label, counts, f.shape[1])
 
-    def cost(s):
+    def cost(s: Vector) -> tuple[float, Vector]:
         error = softmax(s[0] * f, axis=1) - target
-        value = -row_counts @ np.sum(target * log_softmax(s[0] * f, axis=1), axis=1)
-        return value, np.array([row_counts @ np.sum(error * f, axis=1)])
+        value = -counts @ np.sum(target * log_softmax(s[0] * f, axis=1), axis=1)
+        return value, np.array([counts @ np.sum(error * f, axis=1)])
 
-    fit = minimize(
-        cost, [1.0], jac=True, method="L-BFGS-B", bounds=[STEEP], options={"ftol": 1e-14, "gtol": 1e-10}
-    )
-    return Sigmoid(float(fit.x[0]) / spread)
+    options = {"ftol": 1e-14, "gtol": 1e-10}
+    fit = minimize(cost, [1.0], jac=True, method="L-BFGS-B", bounds=[SLOPE_BOUNDS], options=options)
+    return Sigmoid(float(fit.x[0]) / scale)
 
 
-def _logits(outputs):
+def _softened(label: np.ndarray, counts: Vector, k: int) -> Matrix:
+    """Return Platt's targets (n, k): a little less than one for the own class, the rest shared by the others."""
+    size = np.bincount(label, counts)[label]
+    own = ((size + 1) / (size + 2))[:, None]
+    return np.where(label[:, None] == np.arange(k), own, (1 - own) / (k - 1))
+
+
+def _logits(outputs: Matrix) -> Matrix:
     return np.hstack([-outputs / 2, outputs / 2]) if outputs.shape[1] == 1 else outputs

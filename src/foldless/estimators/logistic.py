@@ -1,16 +1,34 @@
 """Kernel logistic regression that tunes itself."""
 
+from collections.abc import Mapping
+from typing import Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_sample_weight
 
+from foldless.core.contracts import Machine, Matrix
+from foldless.core.errors import UnknownName
 from foldless.criteria import loo_outputs
-from foldless.estimators.base import BaseKernelClassifier, probabilities, regularisation
+from foldless.estimators.base import (
+    BaseKernelClassifier,
+    CriterionLike,
+    KernelLike,
+    SearchLike,
+    Seed,
+    probabilities,
+    regularisation,
+)
+from foldless.estimators.docstrings import document_shared
 from foldless.machines import SmoothMachine, SoftmaxMachine, SoftmaxSolution
 from foldless.machines.losses import Logistic
 
+MULTI_CLASS = ("ovr", "multinomial")
 
+
+@document_shared
 class KernelLogisticRegression(ClassifierMixin, BaseKernelClassifier):
     r"""Kernel logistic regression; ``fit`` chooses the kernel and C without folds.
 
@@ -19,63 +37,26 @@ class KernelLogisticRegression(ClassifierMixin, BaseKernelClassifier):
 
     Parameters
     ----------
-    kernel : str, Kernel or list, default="rbf"
-        ``"rbf"``, ``"rbf-ard"`` (a length scale per feature), ``"matern"``, ``"poly"``, ``"linear"``,
-        ``"precomputed"``, any kernel of ``sklearn.gaussian_process.kernels`` (its bounds are respected, ``"fixed"``
-        parameters stay), or a list of candidates of which the criterion chooses one.
-    C : float, default=None
-        Weight of the data against the norm; ``None`` tunes it.
+    :shared: kernel C
     criterion : str or object, default="loo"
-        What is minimised; see ``foldless.criteria``.
-    search : str or object, default="lbfgs"
-        How; see ``foldless.searches``.
-    n_starts : int, default=None
-        Descents; ``None`` leaves it to the search.
-    max_evaluations : int, default=None
-        Budget of evaluations.
-    time_budget : float, default=None
-        Budget in seconds.
-    gram : {"auto", "dense", "lowrank", "nystrom", "dask"}, default="auto"
-        How the kernel matrix is held. ``"auto"`` searches on as many landmarks as matter.
-    n_components : int, default=None
-        Number of landmarks; ``None`` leaves it to the data.
+        The cost that tuning minimises, by name or object; see ``foldless.criteria``.
+    :shared: search n_starts max_evaluations time_budget gram n_components
     class_weight : dict or "balanced", default=None
         Weights of the classes.
     multi_class : {"ovr", "multinomial"}, default="ovr"
         More than two classes: one machine per class against the rest, all with the same kernel and C, or one softmax
-        machine, :math:`\tfrac12 \sum_c \|f_c\|^2 + C \sum_i [\log \sum_c e^{z_{ic}} - z_{i y_i}]`. The latter is read by
-        ``criterion="loo"``. For two classes they are the same model, and the first formula above holds.
-    random_state : int or RandomState, default=None
-        Draws the landmarks; ``None`` draws the same every time.
-    n_jobs : int, default=None
-        Candidate kernels, or the descents of one, side by side with one BLAS thread each; ``None`` works through
-        them in turn.
-    verbose : int, default=0
-        1 shows a progress bar.
+        machine, :math:`\tfrac12 \sum_c \|f_c\|^2 + C \sum_i [\log \sum_c e^{z_{ic}} - z_{i y_i}]`, which
+        ``criterion="loo"`` can read. With two classes both are the first formula above.
+    :shared: random_state n_jobs verbose
 
     Attributes
     ----------
-    kernel_ : Kernel
-        The chosen kernel.
-    C_ : float
-        The chosen or given C.
-    criterion_value_ : float
-        The criterion there (a cost).
-    classes_ : array of shape (n_classes,)
-    dual_coef_ : array of shape (1 or n_classes, number of ``X_fit_``)
-    intercept_ : array of shape (1 or n_classes,)
-    X_fit_ : array
-        Training points, or landmarks, that carry ``dual_coef_``.
+    :shared: kernel_ C_ criterion_value_ classes_ dual_coef_ intercept_ X_fit_
     loo_decision_ : array of shape (n,) or (n, n_classes)
         Approximate leave-one-out outputs of the training points.
     loo_proba_ : array of shape (n, n_classes)
-        Probabilities from them: calibration, or :func:`foldless.inspection.metrics.target_information`, without folds.
-    trace_ : list of Step
-        One row per evaluation: theta, value, seconds, why.
-    n_evaluations_ : int
-    selection_ : Selection
-        Everything the search found.
-    n_features_in_ : int
+        Probabilities from ``loo_decision_``: they show the calibration without folds.
+    :shared: trace_ n_evaluations_ selection_ n_features_in_
 
     References
     ----------
@@ -93,20 +74,20 @@ class KernelLogisticRegression(ClassifierMixin, BaseKernelClassifier):
 
     def __init__(
         self,
-        kernel="rbf",
-        C=None,
-        criterion="loo",
-        search="lbfgs",
-        n_starts=None,
-        max_evaluations=None,
-        time_budget=None,
-        gram="auto",
-        n_components=None,
-        class_weight=None,
-        multi_class="ovr",
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
+        kernel: KernelLike = "rbf",
+        C: float | None = None,
+        criterion: CriterionLike = "loo",
+        search: SearchLike = "lbfgs",
+        n_starts: int | None = None,
+        max_evaluations: int | None = None,
+        time_budget: float | None = None,
+        gram: str = "auto",
+        n_components: int | None = None,
+        class_weight: Mapping[Any, float] | str | None = None,
+        multi_class: str = "ovr",
+        random_state: Seed = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
     ):
         self.kernel = kernel
         self.C = C
@@ -123,7 +104,7 @@ class KernelLogisticRegression(ClassifierMixin, BaseKernelClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Tune and fit.
 
         Parameters
@@ -139,30 +120,33 @@ class KernelLogisticRegression(ClassifierMixin, BaseKernelClassifier):
         -------
         self : KernelLogisticRegression
         """
-        C, fixed = regularisation("C", self.C)
-        if self.multi_class not in ("ovr", "multinomial"):
-            raise ValueError(f"multi_class must be 'ovr' or 'multinomial', got {self.multi_class!r}.")
-        X, y, Y, copies = self._check_labels(X, y, sample_weight)
-        weights = compute_sample_weight(self.class_weight, y) * copies
+        C, tune_C = regularisation("C", self.C)
+        if self.multi_class not in MULTI_CLASS:
+            raise UnknownName("multi_class", self.multi_class, MULTI_CLASS)
+        X, y, Y, counts = self._check_labels(X, y, sample_weight)
+        weights = compute_sample_weight(self.class_weight, y) * counts
+        machine: Machine
         if self._joint:
-            machine = SoftmaxMachine(C, bias=True, weights=weights, row_counts=copies)
+            machine = SoftmaxMachine(C, bias=True, weights=weights, row_counts=counts)
         else:
-            machine = SmoothMachine(Logistic(), C, bias=True, weights=weights, row_counts=copies)
-        selection = self._tune(X, Y, machine, fixed)
+            machine = SmoothMachine(Logistic(), C, bias=True, weights=weights, row_counts=counts)
+        selection = self._select(X, Y, machine, tune_machine=tune_C)
+        self._store(selection)
         self.C_ = selection.machine.C
-        outputs = left_out(selection.solution)
-        self.loo_decision_ = outputs[:, 0] if len(self.classes_) == 2 else outputs
+        outputs = _loo_columns(selection.solution)
+        self.loo_decision_ = self._one_or_all(outputs)
         self.loo_proba_ = self._probabilities(outputs)
         return self
 
     @property
-    def _joint(self):
+    def _joint(self) -> bool:
+        """Whether one machine fits all classes together."""
         return self.multi_class == "multinomial" and len(self.classes_) > 2
 
-    def _probabilities(self, outputs):
+    def _probabilities(self, outputs: Matrix) -> Matrix:
         return softmax(outputs, axis=1) if self._joint else probabilities(outputs)
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> Matrix:
         """Class probabilities.
 
         Parameters
@@ -178,7 +162,7 @@ class KernelLogisticRegression(ClassifierMixin, BaseKernelClassifier):
         return self._probabilities(self._outputs(X))
 
 
-def left_out(solution):
+def _loo_columns(solution: Any) -> Matrix:
     """Return the approximate leave-one-out outputs (n, k)."""
     if isinstance(solution, SoftmaxSolution):
         return loo_outputs(solution)

@@ -1,13 +1,27 @@
 """Least-squares support vector classifier that tunes itself."""
 
+from collections.abc import Mapping
+from typing import Any, Self
+
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_sample_weight
 
-from foldless.estimators.base import BaseKernelClassifier, regularisation
+from foldless.core.contracts import Matrix
+from foldless.estimators.base import (
+    BaseKernelClassifier,
+    CriterionLike,
+    KernelLike,
+    SearchLike,
+    Seed,
+    regularisation,
+)
 from foldless.estimators.calibration import calibrate
+from foldless.estimators.docstrings import document_shared
 from foldless.machines import LSSVM
 
 
+@document_shared
 class KernelLSSVC(ClassifierMixin, BaseKernelClassifier):
     r"""Least-squares support vector classifier; ``fit`` chooses the kernel and C without folds.
 
@@ -17,65 +31,29 @@ class KernelLSSVC(ClassifierMixin, BaseKernelClassifier):
 
     Parameters
     ----------
-    kernel : str, Kernel or list, default="rbf"
-        ``"rbf"``, ``"rbf-ard"`` (a length scale per feature), ``"matern"``, ``"poly"``, ``"linear"``,
-        ``"precomputed"``, any kernel of ``sklearn.gaussian_process.kernels`` (its bounds are respected, ``"fixed"``
-        parameters stay), or a list of candidates of which the criterion chooses one.
+    :shared: kernel
     C : float, default=None
         Weight of the squared errors against the squared norm, one over lambda; ``None`` tunes it.
     bias : bool, default=True
         Whether the model has a constant that is not penalised.
     criterion : str or object, default="loo"
-        What is minimised: ``"loo"``, ``"kfold"``, ``"gcv"``, ``"evidence"``, or a criterion of the kernel alone such as
-        ``"spectral"`` (it counts every row once, and C is tuned by leave-one-out afterwards); see
+        The cost that tuning minimises: ``"loo"``, ``"kfold"``, ``"gcv"``, ``"evidence"``, or a criterion of the kernel
+        alone such as ``"spectral"`` (it counts every row once, and C is tuned by leave-one-out afterwards); see
         ``foldless.criteria``.
-    search : str or object, default="lbfgs"
-        How; see ``foldless.searches``.
-    n_starts : int, default=None
-        Descents; ``None`` leaves it to the search.
-    max_evaluations : int, default=None
-        Budget of evaluations.
-    time_budget : float, default=None
-        Budget in seconds.
-    gram : {"auto", "dense", "lowrank", "nystrom", "dask"}, default="auto"
-        How the kernel matrix is held. ``"auto"`` searches on as many landmarks as matter.
-    n_components : int, default=None
-        Number of landmarks; ``None`` leaves it to the data.
+    :shared: search n_starts max_evaluations time_budget gram n_components
     class_weight : dict or "balanced", default=None
-        Weights of the classes in the fit. A dict says what errors cost, and leave-one-out errors are counted so;
+        Weights of the classes in the fit. A dict states what errors cost, and leave-one-out errors are weighted by it;
         ``"balanced"`` balances the fit alone, and every point counts once in the criterion.
-    random_state : int or RandomState, default=None
-        Draws the landmarks; ``None`` draws the same every time.
-    n_jobs : int, default=None
-        Candidate kernels, or the descents of one, side by side; ``None`` works through them in turn.
-    verbose : int, default=0
-        1 shows a progress bar.
+    :shared: random_state n_jobs verbose
 
     Attributes
     ----------
-    kernel_ : Kernel
-        The chosen kernel.
-    C_ : float
-        The chosen or given C.
-    criterion_value_ : float
-        The criterion there (a cost).
-    classes_ : array of shape (n_classes,)
-    dual_coef_ : array of shape (1 or n_classes, number of ``X_fit_``)
-    intercept_ : array of shape (1 or n_classes,)
-    X_fit_ : array
-        Training points, or landmarks, that carry ``dual_coef_``.
+    :shared: kernel_ C_ criterion_value_ classes_ dual_coef_ intercept_ X_fit_
     loo_decision_ : array of shape (n,) or (n, n_classes)
         Exact leave-one-out outputs of the training points.
     loo_proba_ : array of shape (n, n_classes)
-        Probabilities from them.
-    calibration_ : Sigmoid
-        From outputs to probabilities, fitted on ``loo_decision_``.
-    trace_ : list of Step
-        One row per evaluation: theta, value, seconds, why.
-    n_evaluations_ : int
-    selection_ : Selection
-        Everything the search found.
-    n_features_in_ : int
+        Probabilities from ``loo_decision_``.
+    :shared: calibration_ trace_ n_evaluations_ selection_ n_features_in_
 
     References
     ----------
@@ -93,20 +71,20 @@ class KernelLSSVC(ClassifierMixin, BaseKernelClassifier):
 
     def __init__(
         self,
-        kernel="rbf",
-        C=None,
-        bias=True,
-        criterion="loo",
-        search="lbfgs",
-        n_starts=None,
-        max_evaluations=None,
-        time_budget=None,
-        gram="auto",
-        n_components=None,
-        class_weight=None,
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
+        kernel: KernelLike = "rbf",
+        C: float | None = None,
+        bias: bool = True,
+        criterion: CriterionLike = "loo",
+        search: SearchLike = "lbfgs",
+        n_starts: int | None = None,
+        max_evaluations: int | None = None,
+        time_budget: float | None = None,
+        gram: str = "auto",
+        n_components: int | None = None,
+        class_weight: Mapping[Any, float] | str | None = None,
+        random_state: Seed = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
     ):
         self.kernel = kernel
         self.C = C
@@ -123,7 +101,7 @@ class KernelLSSVC(ClassifierMixin, BaseKernelClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Tune and fit.
 
         Parameters
@@ -139,20 +117,21 @@ class KernelLSSVC(ClassifierMixin, BaseKernelClassifier):
         -------
         self : KernelLSSVC
         """
-        C, fixed = regularisation("C", self.C)
-        X, y, Y, copies = self._check_labels(X, y, sample_weight)
-        weights = compute_sample_weight(self.class_weight, y) * copies
-        costs = compute_sample_weight(self.class_weight, y) if isinstance(self.class_weight, dict) else None
-        machine = LSSVM(C, bool(self.bias), weights, row_counts=copies, costs=costs)
-        selection = self._tune(X, Y, machine, fixed)
+        C, tune_C = regularisation("C", self.C)
+        X, y, Y, counts = self._check_labels(X, y, sample_weight)
+        class_weights = compute_sample_weight(self.class_weight, y)
+        costs = class_weights if isinstance(self.class_weight, Mapping) else None
+        machine = LSSVM(C, bool(self.bias), class_weights * counts, row_counts=counts, costs=costs)
+        selection = self._select(X, Y, machine, tune_machine=tune_C)
+        self._store(selection)
         self.C_ = selection.machine.C
         outputs = selection.solution.loo_outputs
-        self.loo_decision_ = outputs[:, 0] if len(self.classes_) == 2 else outputs
-        self.calibration_ = calibrate(outputs, Y, copies)
+        self.loo_decision_ = self._one_or_all(outputs)
+        self.calibration_ = calibrate(outputs, Y, counts)
         self.loo_proba_ = self.calibration_(outputs)
         return self
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> Matrix:
         """Class probabilities, calibrated on leave-one-out outputs.
 
         Parameters

@@ -1,15 +1,29 @@
 """Kernel Poisson regression that tunes itself."""
 
+from typing import Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
+from sklearn.utils import Tags
 
+from foldless.core.contracts import Vector
 from foldless.criteria import loo_outputs
-from foldless.estimators.base import BaseKernelEstimator, regularisation
+from foldless.estimators.base import (
+    BaseKernelEstimator,
+    CriterionLike,
+    KernelLike,
+    SearchLike,
+    Seed,
+    regularisation,
+)
+from foldless.estimators.docstrings import document_shared
 from foldless.machines import SmoothMachine
 from foldless.machines.losses import Poisson
 
 
+@document_shared
 class KernelPoissonRegressor(RegressorMixin, BaseKernelEstimator):
     r"""Kernel regression for counts, with the logarithm of the rate as output; ``fit`` tunes kernel and alpha.
 
@@ -18,22 +32,24 @@ class KernelPoissonRegressor(RegressorMixin, BaseKernelEstimator):
 
     Parameters
     ----------
-    kernel : str, Kernel or list, default="rbf"
-        See :class:`KernelLogisticRegression`.
+    :shared: kernel
     alpha : float, default=None
         Weight of the squared norm; ``None`` tunes it.
-    criterion, search, n_starts, max_evaluations, time_budget, gram, n_components, random_state, n_jobs, verbose
-        See :class:`KernelLogisticRegression`.
+    criterion : str or object, default="loo"
+        The cost that tuning minimises, by name or object; see ``foldless.criteria``.
+    :shared: search n_starts max_evaluations time_budget gram n_components random_state n_jobs verbose
 
     Attributes
     ----------
-    kernel_ : Kernel
-    alpha_ : float
-    criterion_value_ : float
+    :shared: kernel_ alpha_ criterion_value_
+    dual_coef_ : array of shape (1, number of ``X_fit_``)
+        Coefficients of the kernel functions at ``X_fit_``.
+    intercept_ : array of shape (1,)
+        Constant that is added to the log rate.
+    :shared: X_fit_
     loo_decision_ : array of shape (n,)
         Approximate leave-one-out log rates of the training points.
-    dual_coef_, intercept_, X_fit_, trace_, n_evaluations_, selection_, n_features_in_
-        See :class:`KernelLogisticRegression`.
+    :shared: trace_ n_evaluations_ selection_ n_features_in_
 
     Examples
     --------
@@ -48,18 +64,18 @@ class KernelPoissonRegressor(RegressorMixin, BaseKernelEstimator):
 
     def __init__(
         self,
-        kernel="rbf",
-        alpha=None,
-        criterion="loo",
-        search="lbfgs",
-        n_starts=None,
-        max_evaluations=None,
-        time_budget=None,
-        gram="auto",
-        n_components=None,
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
+        kernel: KernelLike = "rbf",
+        alpha: float | None = None,
+        criterion: CriterionLike = "loo",
+        search: SearchLike = "lbfgs",
+        n_starts: int | None = None,
+        max_evaluations: int | None = None,
+        time_budget: float | None = None,
+        gram: str = "auto",
+        n_components: int | None = None,
+        random_state: Seed = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
     ):
         self.kernel = kernel
         self.alpha = alpha
@@ -74,7 +90,7 @@ class KernelPoissonRegressor(RegressorMixin, BaseKernelEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Tune and fit.
 
         Parameters
@@ -89,32 +105,33 @@ class KernelPoissonRegressor(RegressorMixin, BaseKernelEstimator):
         -------
         self : KernelPoissonRegressor
         """
-        alpha, fixed = regularisation("alpha", self.alpha)
-        X, y = self._check_fit(X, y, y_numeric=True)
-        X, y, copies = self._weigh(X, np.asarray(y, dtype=float), sample_weight)
+        alpha, tune_alpha = regularisation("alpha", self.alpha)
+        X, y = self._check_data(X, y, y_numeric=True)
+        X, y, counts = self._drop_weightless_rows(X, np.asarray(y, dtype=float), sample_weight)
         Poisson().check(y)
-        machine = SmoothMachine(Poisson(), 1 / alpha, bias=True, weights=copies, row_counts=copies)
-        selection = self._tune(X, y[:, None], machine, fixed)
+        machine = SmoothMachine(Poisson(), 1 / alpha, bias=True, weights=counts, row_counts=counts)
+        selection = self._select(X, y[:, None], machine, tune_machine=tune_alpha)
+        self._store(selection)
         self.alpha_ = 1 / selection.machine.C
         self.loo_decision_ = loo_outputs(selection.solution.columns[0])
         return self
 
-    def _machine_params(self, machine):
+    def _machine_params(self, machine: Any) -> dict[str, float]:
         return {"alpha": 1 / machine.C}
 
-    def log_rate(self, X):
+    def log_rate(self, X: ArrayLike) -> Vector:
         """Logarithms of the rates."""
         return self._outputs(X)[:, 0]
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> Vector:
         """Rates: expected counts."""
         return np.exp(self.log_rate(X))
 
-    def score(self, X, y, sample_weight=None):
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Fraction of the Poisson deviance explained, as scikit-learn's ``PoissonRegressor`` scores."""
         return d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = True
         return tags

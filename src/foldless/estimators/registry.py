@@ -1,7 +1,8 @@
-"""The machines a user can name, one line each: what the command line offers and the report knows in words."""
+"""The machines that a user can name: their estimators, tasks and titles, for the command line, reports and ``compare``."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -14,16 +15,30 @@ from foldless.estimators import (
     KernelSubsetRegressor,
     KernelSVC,
 )
+from foldless.estimators.base import BaseKernelEstimator
+
+TASKS = ("classification", "regression")
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One machine: its estimator, what it is for, its name in a sentence, and how outputs become predicted numbers."""
+    """One machine.
 
-    estimator: type
+    Attributes
+    ----------
+    estimator : type
+    task : str
+        One of ``TASKS``.
+    title : str
+        Its name in a sentence.
+    inverse_link : callable
+        Turns outputs of a regressor into predicted numbers.
+    """
+
+    estimator: type[BaseKernelEstimator]
     task: str
     title: str
-    respond: Callable = np.asarray  # of regressors: the identity, or the inverse link
+    inverse_link: Callable[[Any], np.ndarray] = np.asarray
 
 
 MACHINES = {
@@ -34,35 +49,33 @@ MACHINES = {
     "subset": Entry(KernelSubsetRegressor, "regression", "kernel regression on a subset of the rows"),
     "poisson": Entry(KernelPoissonRegressor, "regression", "kernel Poisson regression", np.exp),
 }
-USUAL = {"classification": "logistic", "regression": "ridge"}
-TASKS = ("classification", "regression")
+DEFAULT_MACHINES = {"classification": "logistic", "regression": "ridge"}
 
 
-def look_up(name, task):
-    """Return the entry called ``name``, or the usual one for ``task`` when it is None.
+def look_up(name: str | None, task: str) -> Entry:
+    """Return the entry called ``name``, or the default one for ``task`` if it is None.
 
     Raises
     ------
     UnknownName
         If there is no such machine, or it does not do ``task``; the message lists those that do.
     """
-    name = USUAL[task] if name is None else name
-    if name not in MACHINES or MACHINES[name].task != task:
-        fitting = [other for other, entry in MACHINES.items() if entry.task == task]
-        raise UnknownName(f"--machine (for {task})", name, fitting)
-    return MACHINES[name]
+    name = DEFAULT_MACHINES[task] if name is None else name
+    suitable = {other: entry for other, entry in MACHINES.items() if entry.task == task}
+    if name not in suitable:
+        raise UnknownName(f"--machine (for {task})", name, suitable)
+    return suitable[name]
 
 
-def entry_of(estimator):
+def entry_of(estimator: BaseKernelEstimator) -> Entry:
     """Return the entry of an estimator."""
     return MACHINES[name_of(estimator)]
 
 
-def name_of(estimator):
-    """Return the name under which an estimator is in the table."""
+def name_of(estimator: BaseKernelEstimator) -> str:
+    """Return the name of an estimator in the table."""
     for name, entry in MACHINES.items():
         if entry.estimator is type(estimator):
             return name
-    raise UnknownName(
-        "estimator", type(estimator).__name__, (e.estimator.__name__ for e in MACHINES.values())
-    )
+    known = (entry.estimator.__name__ for entry in MACHINES.values())
+    raise UnknownName("estimator", type(estimator).__name__, known)

@@ -1,22 +1,35 @@
 """Kernel ridge regression that tunes itself."""
 
 from contextlib import suppress
-from functools import partial
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
+from foldless.core.contracts import Matrix
 from foldless.core.errors import Undefined
-from foldless.core.linalg import solve_lower
-from foldless.estimators.base import BaseKernelRegressor, regularisation
+from foldless.estimators.base import (
+    BaseKernelRegressor,
+    CriterionLike,
+    KernelLike,
+    SearchLike,
+    Seed,
+    regularisation,
+)
+from foldless.estimators.docstrings import document_shared
 from foldless.grams import DenseGram
 from foldless.kernels import gram
 from foldless.kernels.evaluate import diagonal
 from foldless.machines import Ridge, penalty_roots
-from foldless.machines.least_squares import gp_posterior as posterior
+from foldless.machines.least_squares.gp_posterior import (
+    LandmarkVariance,
+    PosteriorVariance,
+    posterior_variance,
+)
 
 
+@document_shared
 class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor):
     r"""Kernel ridge regression; ``fit`` chooses the kernel and alpha without folds.
 
@@ -26,10 +39,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
 
     Parameters
     ----------
-    kernel : str, Kernel or list, default="rbf"
-        ``"rbf"``, ``"rbf-ard"`` (a length scale per feature), ``"laplacian"``, ``"matern"``, ``"poly"``,
-        ``"linear"``, ``"sinc"``, ``"precomputed"``, any kernel of ``sklearn.gaussian_process.kernels`` (its bounds are
-        respected, ``"fixed"`` parameters stay), or a list of candidates of which the criterion chooses one.
+    :shared: kernel
     alpha : float, default=None
         Weight of the penalty; ``None`` tunes it.
     fit_intercept : bool, default=True
@@ -37,49 +47,26 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
     penalty : {"K", "I"} or array of shape (n, n), default="K"
         The matrix T of the penalty :math:`\alpha\, c'Tc` on the coefficients c; ``"K"`` is the squared norm of f.
     criterion : str or object, default="loo"
-        ``"loo"``, ``"kfold"``, ``"gcv"``, ``"mallows"``, ``"abic"``, ``"evidence"``, ``"sic"`` (which may not compare
-        kernels), or an object of ``foldless.criteria``.
-    search : str or object, default="lbfgs"
-        How; see ``foldless.searches``.
-    n_starts : int, default=None
-        Descents; ``None`` leaves it to the search.
-    max_evaluations : int, default=None
-        Budget of evaluations.
-    time_budget : float, default=None
-        Budget in seconds.
+        The cost that tuning minimises: ``"loo"``, ``"kfold"``, ``"gcv"``, ``"mallows"``, ``"abic"``, ``"evidence"``,
+        ``"sic"`` (which may not compare kernels), or an object of ``foldless.criteria``.
+    :shared: search n_starts max_evaluations time_budget
     gram : {"auto", "dense", "lowrank", "nystrom"}, default="auto"
-        How the kernel matrix is held. ``"auto"`` searches on as many landmarks as matter.
-    n_components : int, default=None
-        Number of landmarks; ``None`` leaves it to the data.
-    random_state : int or RandomState, default=None
-        Draws the landmarks; ``None`` draws the same every time.
-    n_jobs : int, default=None
-        Candidate kernels, or starts, searched side by side.
-    verbose : int, default=0
-        1 shows a progress bar.
+        Form of the kernel matrix. ``"auto"`` takes as many landmarks as change the result, or the whole matrix.
+    :shared: n_components random_state n_jobs verbose
 
     Attributes
     ----------
-    kernel_ : Kernel
-        The chosen kernel.
-    alpha_ : float
-        The chosen or given alpha.
-    criterion_value_ : float
-        The criterion there (a cost).
+    :shared: kernel_ alpha_ criterion_value_
     dual_coef_ : array of shape (n_outputs, number of ``X_fit_``)
+        Coefficients of the kernel functions at ``X_fit_``.
     intercept_ : array of shape (n_outputs,)
-    X_fit_ : array
-        Training points, or landmarks, that carry ``dual_coef_``.
+        Constants that are added.
+    :shared: X_fit_
     noise_variance_ : array of shape (n_outputs,)
-        The noise variance under which this fit is the mean of a Gaussian process; absent where the fit is exact.
+        The noise variance under which this fit is the mean of a Gaussian process; absent if the fit is exact.
     loo_decision_ : array of shape (n,) or (n, n_outputs)
         Leave-one-out predictions of the training points; with ``criterion="loo"``.
-    trace_ : list of Step
-        One row per evaluation: theta, value, seconds, why.
-    n_evaluations_ : int
-    selection_ : Selection
-        Everything the search found.
-    n_features_in_ : int
+    :shared: trace_ n_evaluations_ selection_ n_features_in_
 
     Examples
     --------
@@ -97,20 +84,20 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
 
     def __init__(
         self,
-        kernel="rbf",
-        alpha=None,
-        fit_intercept=True,
-        penalty="K",
-        criterion="loo",
-        search="lbfgs",
-        n_starts=None,
-        max_evaluations=None,
-        time_budget=None,
-        gram="auto",
-        n_components=None,
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
+        kernel: KernelLike = "rbf",
+        alpha: float | None = None,
+        fit_intercept: bool = True,
+        penalty: str | ArrayLike = "K",
+        criterion: CriterionLike = "loo",
+        search: SearchLike = "lbfgs",
+        n_starts: int | None = None,
+        max_evaluations: int | None = None,
+        time_budget: float | None = None,
+        gram: str = "auto",
+        n_components: int | None = None,
+        random_state: Seed = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
     ):
         self.kernel = kernel
         self.alpha = alpha
@@ -127,7 +114,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Tune and fit.
 
         Parameters
@@ -142,36 +129,40 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
         -------
         self : KernelRidgeRegressor
         """
-        for name in ("noise_variance_", "loo_decision_"):  # of an earlier fit: this one may have none
-            vars(self).pop(name, None)
-        alpha, fixed = regularisation("alpha", self.alpha)
-        X, Y, copies = self._check_targets(X, y, sample_weight)
-        machine = Ridge(alpha, bool(self.fit_intercept), copies, self._penalty(), copies)
-        selection = self._tune(X, Y, machine, fixed)
-        solution = selection.solution
+        # Attributes of an earlier fit that this one may not have.
+        for name in ("noise_variance_", "loo_decision_", "_variance"):
+            self.__dict__.pop(name, None)
+        alpha, tune_alpha = regularisation("alpha", self.alpha)
+        X, Y, counts = self._check_targets(X, y, sample_weight)
+        machine = Ridge(alpha, bool(self.fit_intercept), counts, self._penalty_matrix(), counts)
+        selection = self._select(X, Y, machine, tune_machine=tune_alpha)
+        self._store(selection)
         self.alpha_ = selection.machine.alpha
-        self._copies = copies
-        with suppress(Undefined):  # an exact fit has no noise
-            self.noise_variance_ = solution.variances()
+        self._counts = counts
+        # An exact fit leaves no residuals to estimate the noise from.
+        with suppress(Undefined):
+            self.noise_variance_ = selection.solution.variances()
         if selection.criterion.name == "loo":
-            root = np.ones(len(Y)) if copies is None else np.sqrt(copies)
-            self.loo_decision_ = self._shaped(Y - solution.loo_residuals / root[:, None])
+            root = np.ones(len(Y)) if counts is None else np.sqrt(counts)
+            self.loo_decision_ = self._shaped(Y - selection.solution.loo_residuals / root[:, None])
         return self
 
-    def _penalty(self):
+    def _machine_params(self, machine: Any) -> dict[str, float]:
+        return {"alpha": machine.alpha}
+
+    def _penalty_matrix(self) -> str | Matrix:
+        """Return the penalty of the rows with a positive weight."""
         if isinstance(self.penalty, str):
             return self.penalty
         T = np.asarray(self.penalty, dtype=float)
         if T.ndim != 2 or np.max(self._rows) >= min(T.shape):
             raise ValueError(f"penalty must have shape (n, n) for the n rows of X, got {T.shape}.")
         T = T[np.ix_(self._rows, self._rows)]
-        penalty_roots(T, len(T))  # it is to be refused here, not at every step of a search
+        # Refuse an indefinite matrix before the search starts.
+        penalty_roots(T, len(T))
         return T
 
-    def _machine_params(self, machine):
-        return {"alpha": machine.alpha}
-
-    def predict(self, X, return_std=False):
+    def predict(self, X: ArrayLike, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Predict; with ``return_std`` also the standard deviation of the function.
 
         Parameters
@@ -181,7 +172,8 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
             The fit is the posterior mean of a Gaussian process with kernel ``noise_variance_ / alpha_ * kernel_`` and
             noise ``noise_variance_``; this is its posterior standard deviation (without the noise). With another
             penalty T the process is the sum of the training points' kernel functions with coefficients of
-            covariance ``noise_variance_ / alpha_`` times the inverse of T; see :mod:`foldless.machines.least_squares.gp_posterior`.
+            covariance ``noise_variance_ / alpha_`` times the inverse of T; see
+            :mod:`foldless.machines.least_squares.gp_posterior`.
 
         Returns
         -------
@@ -190,66 +182,42 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
             Only with ``return_std=True``, as in scikit-learn's Gaussian processes.
         """
         mean = self._shaped(self._outputs(X))
-        return (mean, self._deviation(X)) if return_std else mean
+        return (mean, self._deviations(X)) if return_std else mean
 
-    def _deviation(self, X):
-        check_is_fitted(self)
+    def _deviations(self, X: ArrayLike) -> np.ndarray:
         if self._pairwise:
             raise Undefined(
                 "standard deviations need k(x, x) of the new points, which kernel='precomputed' lacks."
             )
         if not hasattr(self, "noise_variance_"):
             raise Undefined(
-                "the targets are fitted exactly: no noise is left from which to tell a deviation."
+                "the targets are fitted exactly: no residual is left to estimate the noise from, so there are no "
+                "standard deviations."
             )
-        penalty = self._penalty()
-        if not isinstance(penalty, str):
-            posterior.penalty_eigenpairs(penalty)
-        form = self._landmark_form()
-        spread = (
-            partial(self._spread, self._solution()) if form is None else partial(self._form_spread, *form)
-        )
-        spreads = self._each_block(X, spread)
-        return self._shaped(np.sqrt(np.multiply.outer(spreads, self.noise_variance_ / self.alpha_)))
+        variance = self._posterior_variance()
+        relative = self._each_block(X, lambda rows: variance(self._cross(rows), diagonal(self.kernel_, rows)))
+        return self._shaped(np.sqrt(np.multiply.outer(relative, self.noise_variance_ / self.alpha_)))
 
-    def _solution(self):
-        """The fit; a loaded model, which has no working matrices, solves once more."""
-        if hasattr(self, "selection_"):
-            return self.selection_.solution
-        if not hasattr(self, "_again"):
-            machine = Ridge(self.alpha_, bool(self.fit_intercept), self._copies, self._penalty())
-            K = DenseGram(gram(self.kernel_, self.X_fit_))
-            self._again = machine.solve(K, np.zeros((K.n, 1)))
-        return self._again
+    def _posterior_variance(self) -> PosteriorVariance:
+        """Return the posterior variance; a loaded model without landmarks solves once more."""
+        if not hasattr(self, "_variance"):
+            if hasattr(self, "selection_"):
+                solution = self.selection_.solution
+            else:
+                penalty = self._penalty_matrix()
+                machine = Ridge(self.alpha_, bool(self.fit_intercept), self._counts, penalty)
+                K = gram(self.kernel_, self.X_fit_)
+                solution = machine.solve(DenseGram(K), np.zeros((len(K), 1)))
+            self._variance = posterior_variance(solution)
+        return self._variance
 
-    def _spread(self, solution, X):
-        return posterior.relative_variance(solution, self._cross(X), diagonal(self.kernel_, X))
-
-    def _landmark_form(self):
-        """Where landmarks stand for the rows, their factor and the variance as a form in their features; else None."""
-        if not hasattr(self, "selection_"):
-            return self._form
-        solution = self.selection_.solution
-        if getattr(solution.gram, "root", None) is None:
-            return None
-        L, kept = solution.gram.root
-        return L, *posterior.relative_variance_form(solution, solution.gram.F[:, : len(kept)])
-
-    def _form_spread(self, L, square, centre, rise, X):
-        F = solve_lower(L, self._cross(X).T).T
-        lack = diagonal(self.kernel_, X) - np.einsum("ij,ij->i", F, F) if self._moving else 0.0
-        F -= centre
-        return np.maximum(lack + np.einsum("ij,ij->i", F, F @ square) + rise, 0)
-
-    @property
-    def _moving(self):
-        return isinstance(self.penalty, str) and self.penalty == "K"
-
-    def __getstate__(self):
-        """Leave the working matrices out, but keep what standard deviations need of landmarks."""
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the working matrices out, but keep the variance if it is a small matrix of landmarks."""
+        # A penalty without an inverse has no variance.
+        with suppress(Undefined):
+            if hasattr(self, "selection_") and not self.selection_.solution.gram.dense:
+                self._posterior_variance()
         state = super().__getstate__()
-        state.pop("_again", None)
-        if hasattr(self, "selection_"):
-            with suppress(Undefined):  # no deviations for an improper prior
-                state["_form"] = self._landmark_form()
+        if not isinstance(state.get("_variance"), LandmarkVariance):
+            state.pop("_variance", None)
         return state

@@ -1,53 +1,60 @@
 """Regression on a few kernel functions, chosen by a criterion."""
 
 from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from foldless.estimators.base import BaseKernelRegressor
+from foldless.core.contracts import Matrix
+from foldless.estimators.base import BaseKernelRegressor, CriterionLike, KernelLike, Rows, SearchLike, Seed
+from foldless.estimators.docstrings import document_shared
 from foldless.machines import Ridge, Subset, forward
 from foldless.tuning.lookup import as_criterion
 
 
+@document_shared
 class KernelSubsetRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor):
     r"""Least squares on the kernel functions of a few training points.
 
     Minimises :math:`\sum_i (y_i - b - \sum_{j \in S} c_j k(x_i, x_j))^2` without a penalty. The subset S is given, or
-    grown one function at a time: each step adds the one whose addition the criterion likes best, and the best
-    subset on the way is kept. A kernel with free parameters is tuned first, on the given subset, or by kernel ridge
-    regression when the subset is to be chosen.
+    grown one function at a time: each step adds the function that lowers the criterion most, and the best subset on
+    the way is kept. A kernel with free parameters is tuned first: on the given subset, or by kernel ridge regression
+    if the subset is to be chosen.
 
     Parameters
     ----------
-    kernel : str, Kernel or list, default="rbf"
-        As in :class:`KernelRidgeRegressor`.
+    :shared: kernel
     indices : array of shape (m,), default=None
         Rows whose kernel functions are used; ``None`` chooses them.
     max_size : int, default=None
-        Functions at most; ``None`` is half of the rows, and the criterion stops long before.
+        Largest number of functions. ``None`` is half of the rows; the criterion stops long before.
     pool : int, default=20
-        Candidates scored at each step: those that lower the squared residual most.
+        Number of candidates for which the criterion is computed at each step: those that lower the squared residual
+        most.
     fit_intercept : bool, default=True
         Whether a constant is part of the model.
     criterion : str or object, default="loo"
-        ``"loo"``, ``"mallows"``, ``"sic"``, ``"gcv"`` or ``"kfold"``, or an object. One that may not compare kernels
-        leaves their tuning to ``"loo"``.
-    search, n_starts, max_evaluations, time_budget, random_state, n_jobs, verbose
-        As in :class:`KernelRidgeRegressor`.
+        The cost that tuning minimises: ``"loo"``, ``"mallows"``, ``"sic"``, ``"gcv"`` or ``"kfold"``, or an object. If it
+        may not compare kernels, ``"loo"`` tunes them.
+    :shared: search n_starts max_evaluations time_budget random_state n_jobs verbose
 
     Attributes
     ----------
-    kernel_ : Kernel
+    :shared: kernel_
     indices_ : array of shape (m,)
         The rows chosen, in the order they were added.
     path_ : tuple of float
-        The criterion after each step; only where the subset was chosen.
-    criterion_value_ : float
+        The criterion after each step; only if the subset was chosen.
+    :shared: criterion_value_
     dual_coef_ : array of shape (n_outputs, m)
+        Coefficients of the kernel functions at ``X_fit_``.
     intercept_ : array of shape (n_outputs,)
+        Constants that are added.
     X_fit_ : array of shape (m, d)
-    n_features_in_ : int
+        The chosen points; with ``kernel="precomputed"`` the numbers of the chosen rows.
+    :shared: trace_ n_evaluations_ selection_ n_features_in_
 
     Examples
     --------
@@ -60,23 +67,24 @@ class KernelSubsetRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegresso
     True
     """
 
+    # A subset of the columns needs the whole matrix.
     gram, n_components = "dense", None
 
     def __init__(
         self,
-        kernel="rbf",
-        indices=None,
-        max_size=None,
-        pool=20,
-        fit_intercept=True,
-        criterion="loo",
-        search="lbfgs",
-        n_starts=None,
-        max_evaluations=None,
-        time_budget=None,
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
+        kernel: KernelLike = "rbf",
+        indices: ArrayLike | None = None,
+        max_size: int | None = None,
+        pool: int = 20,
+        fit_intercept: bool = True,
+        criterion: CriterionLike = "loo",
+        search: SearchLike = "lbfgs",
+        n_starts: int | None = None,
+        max_evaluations: int | None = None,
+        time_budget: float | None = None,
+        random_state: Seed = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
     ):
         self.kernel = kernel
         self.indices = indices
@@ -92,7 +100,7 @@ class KernelSubsetRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegresso
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Choose the subset and fit.
 
         Parameters
@@ -107,38 +115,33 @@ class KernelSubsetRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegresso
         -------
         self : KernelSubsetRegressor
         """
-        X, Y, copies = self._check_targets(X, y, sample_weight)
-        machine = Subset(
-            [0] if self.indices is None else self._kept(), bool(self.fit_intercept), copies, copies
+        X, Y, counts = self._check_targets(X, y, sample_weight)
+        bias = bool(self.fit_intercept)
+        if self.indices is None:
+            return self._grow(X, Y, Subset([0], bias, counts, counts))
+        selection = self._select(
+            X, Y, Subset(self._given_indices(), bias, counts, counts), tune_machine=False
         )
-        if self.indices is not None:
-            selection = self._tune(X, Y, machine, fixed=True)
-            return self._keep(selection.machine.indices)
-        return self._grow(X, Y, machine)
+        self._store(selection)
+        return self._keep(selection.machine.indices)
 
-    def _grow(self, X, Y, machine):
+    def _grow(self, X: Any, Y: Matrix, machine: Subset) -> Self:
+        """Tune the kernel by ridge regression, then add functions one by one."""
         ridge = Ridge(1.0, machine.bias, machine.weights, row_counts=machine.row_counts)
         criterion = as_criterion(self.criterion)
-        tuned = self._select(
-            X, Y, ridge, fixed=False, criterion=criterion if criterion.tunes_kernel else "loo"
-        )
+        tuned = self._select(X, Y, ridge, criterion=criterion if criterion.tunes_kernel else "loo")
         gram = tuned.solution.gram
         criterion = criterion.with_data_estimates(ridge, [gram], Y)
         found = forward(gram, Y, lambda s: criterion(s).value, machine, self.max_size, self.pool)
         machine = replace(machine, indices=found.indices)
         solution = machine.solve(gram, Y)
-        changes = {
-            "machine": machine,
-            "criterion": criterion,
-            "solution": solution,
-            "reading": criterion(solution),
-        }
-        self._store(replace(tuned, **changes))
+        reading = criterion(solution)
+        self._store(replace(tuned, machine=machine, criterion=criterion, solution=solution, reading=reading))
         self.path_ = found.values
         return self._keep(found.indices)
 
-    def _kept(self):
-        """Return the given indices among the rows that weigh something."""
+    def _given_indices(self) -> Rows:
+        """Return the given indices, counted among the rows with a positive weight."""
         place = np.full(np.max(self._rows) + 1, -1)
         place[self._rows] = np.arange(len(self._rows))
         indices = np.asarray(self.indices)
@@ -146,16 +149,17 @@ class KernelSubsetRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegresso
             return place[indices]
         return indices
 
-    def _keep(self, indices):
+    def _keep(self, indices: Rows) -> Self:
+        """Keep the points and coefficients of the chosen rows."""
         self.indices_ = self._rows[indices]
         self.X_fit_ = self.indices_ if self._pairwise else self.X_fit_[indices]
         self.dual_coef_ = self.dual_coef_[:, indices]
         return self
 
-    def _machine_params(self, machine):
+    def _machine_params(self, machine: Any) -> dict[str, float]:
         return {}
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict.
 
         Parameters

@@ -1,31 +1,49 @@
 """Support vector classification that tunes itself."""
 
-import numpy as np
-from sklearn.base import ClassifierMixin
-from sklearn.gaussian_process.kernels import ConstantKernel
-from sklearn.utils import compute_sample_weight
+from collections.abc import Mapping
+from typing import Any, Self
 
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import ClassifierMixin
+from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
+from sklearn.utils import compute_sample_weight
+from sklearn.utils.validation import check_is_fitted
+
+from foldless.core.contracts import Matrix, Vector
 from foldless.core.errors import Undefined, UnknownName
-from foldless.core.linalg import inverse_lower
 from foldless.criteria import SAFE_AMPLITUDES, ep_posterior, loo_outputs
+from foldless.criteria.base import Criterion
 from foldless.criteria.derivatives.svm import span_margins
-from foldless.criteria.posteriors.ep import HingeSite, SquaredHingeSite, class_probability
-from foldless.estimators.base import BaseKernelClassifier, probabilities, regularisation
+from foldless.criteria.posteriors.ep import HingeSite, SquaredHingeSite
+from foldless.criteria.posteriors.prediction import log_odds, variance_matrix
+from foldless.estimators.base import (
+    BaseKernelClassifier,
+    CriterionLike,
+    KernelLike,
+    SearchLike,
+    Seed,
+    probabilities,
+    regularisation,
+)
 from foldless.estimators.calibration import calibrate
+from foldless.estimators.docstrings import document_shared
 from foldless.kernels.evaluate import diagonal
 from foldless.machines import HingeSVM, SquaredHingeSVM
 from foldless.tuning.lookup import as_criterion, as_kernel
+from foldless.tuning.result import Selection
 
 MACHINES = {"hinge": HingeSVM, "squared_hinge": SquaredHingeSVM}
 SITES = {"hinge": HingeSite, "squared_hinge": SquaredHingeSite}
 BIASES = ("free", "kernel")
-BAYESIAN = ("evidence-ep", "evidence-hmc")  # need a proper prior on the offset, give probabilities
+BAYESIAN = ("evidence-ep", "evidence-hmc")
 NEED_OFFSET = (*BAYESIAN, "jaakkola-haussler")
-NEED_AMPLITUDE = (*BAYESIAN, "evidence")  # C is more than a scale of the kernel there
-AMPLITUDE, AMPLITUDES = 1.0, (0.05, 8103.0)  # start and bounds
-OFFSET = (0.15, (1e-3, 1e2))
+NEED_AMPLITUDE = (*BAYESIAN, "evidence")
+AMPLITUDE_START, AMPLITUDE_BOUNDS = 1.0, (0.05, 8103.0)
+OFFSET_START, OFFSET_BOUNDS = 0.15, (1e-3, 1e2)
 
 
+@document_shared
 class KernelSVC(ClassifierMixin, BaseKernelClassifier):
     r"""Support vector machine; ``fit`` chooses the kernel and C without folds.
 
@@ -35,53 +53,47 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
     Parameters
     ----------
     kernel : str, Kernel or list, default="rbf"
-        ``"rbf"``, ``"rbf-ard"`` (a length scale per feature), ``"matern"``, ``"poly"``, ``"linear"``,
-        ``"precomputed"``, any kernel of ``sklearn.gaussian_process.kernels`` (its bounds are respected, ``"fixed"``
-        parameters stay), or a list of candidates of which the criterion chooses one. Names get an amplitude where
-        the criterion needs one (the evidences) and an offset where the bias is ``"kernel"``.
-    C : float, default=None
-        Weight of the data against the norm; ``None`` tunes it.
+        ``"rbf"``, ``"rbf-ard"`` (a length scale per feature), ``"laplacian"``, ``"matern"``, ``"poly"``, ``"linear"``,
+        ``"sinc"``, ``"precomputed"``, any kernel of ``sklearn.gaussian_process.kernels`` (its bounds are respected, and
+        ``"fixed"`` parameters stay), or a list of candidates from which the criterion chooses one. A kernel given by
+        name gets an amplitude if the criterion needs one (the evidences) and an offset if the bias is ``"kernel"``.
+    :shared: C
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
-        With scikit-learn's ``LinearSVC`` the squared hinge lacks the one half: its C is ours over 2.
+        The squared hinge of scikit-learn's ``LinearSVC`` lacks the one half: its C is ours over 2.
     bias : {"free", "kernel"}, default=None
         An unpenalised constant, or one that is part of the kernel. ``None`` is ``"kernel"`` for the criteria that need
         it (``"evidence-ep"``, ``"evidence-hmc"``, ``"jaakkola-haussler"``), else ``"free"``.
     criterion : str or object, default=None
-        What is minimised; see ``foldless.criteria``. ``None`` is ``"smoothed-span"`` for the squared hinge; for the
-        hinge ``"evidence-ep"``, or ``"span"`` if the bias is to be free (``"gacv"`` where nothing is left to tune).
-    search : str or object, default="lbfgs"
-        How; see ``foldless.searches``.
-    n_starts, max_evaluations, time_budget, gram, n_components, class_weight, random_state, n_jobs, verbose
-        As in :class:`KernelLogisticRegression`.
+        The cost that tuning minimises; see ``foldless.criteria``. ``None`` is ``"smoothed-span"`` for the squared hinge;
+        for the hinge ``"evidence-ep"``, or ``"span"`` with ``bias="free"`` (``"gacv"`` if nothing is left to tune).
+    :shared: search n_starts max_evaluations time_budget gram n_components
+    class_weight : dict or "balanced", default=None
+        Weights of the classes.
+    :shared: random_state n_jobs verbose
 
     Attributes
     ----------
-    kernel_ : Kernel
-    C_ : float
-    criterion_value_ : float
-        The criterion at the chosen point (a cost).
-    classes_ : array of shape (n_classes,)
+    :shared: kernel_ C_ criterion_value_ classes_
     support_ : array of int
         Rows of the training data with a coefficient in some column.
-    dual_coef_ : array of shape (1 or n_classes, number of ``X_fit_``)
-    intercept_ : array of shape (1 or n_classes,)
+    :shared: dual_coef_ intercept_
     X_fit_ : array
-        Support vectors, landmarks, or (with an evidence by EP) all training points: they carry ``dual_coef_``.
+        Support vectors, landmarks, or (with an evidence by EP) all training points that ``dual_coef_`` belongs to. With
+        ``kernel="precomputed"`` there are no points, and these are the numbers of the training rows.
     loo_decision_ : array of shape (n,) or (n, n_classes)
-        Leave-one-out outputs of the training points: by the span, which is exact while no set changes; by refits for
-        the hinge with ``criterion="loo"``.
-    calibration_ : Sigmoid
-        From outputs to probabilities, fitted on ``loo_decision_``.
+        Leave-one-out outputs of the training points: by the span, which is exact as long as the support vectors stay
+        the same; by refits for the hinge with ``criterion="loo"``.
+    calibration_ : Sigmoid or None
+        Maps outputs to probabilities; fitted on ``loo_decision_``. None if a posterior gives the probabilities.
     loo_proba_ : array of shape (n, n_classes), or None
-        Probabilities from ``loo_decision_``; None where a posterior gives the probabilities.
-    trace_, n_evaluations_, selection_, n_features_in_
-        As in :class:`KernelLogisticRegression`.
+        Probabilities from ``loo_decision_``; None if a posterior gives the probabilities.
+    :shared: trace_ n_evaluations_ selection_ n_features_in_
 
     Notes
     -----
     With ``criterion="evidence-ep"`` or ``"evidence-hmc"`` the classifier is the posterior of expectation propagation:
-    ``decision_function`` gives its log-odds, ``predict_proba`` its probabilities, no folds and no calibration needed.
-    Otherwise probabilities are a logistic function of the outputs, its one slope fitted to the leave-one-out outputs;
+    ``decision_function`` gives its log-odds, ``predict_proba`` its probabilities, without folds or calibration.
+    Otherwise probabilities are a logistic function of the outputs, whose slope is fitted to the leave-one-out outputs;
     they never contradict ``predict``.
 
     References
@@ -100,21 +112,21 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
 
     def __init__(
         self,
-        kernel="rbf",
-        C=None,
-        loss="squared_hinge",
-        bias=None,
-        criterion=None,
-        search="lbfgs",
-        n_starts=None,
-        max_evaluations=None,
-        time_budget=None,
-        gram="auto",
-        n_components=None,
-        class_weight=None,
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
+        kernel: KernelLike = "rbf",
+        C: float | None = None,
+        loss: str = "squared_hinge",
+        bias: str | None = None,
+        criterion: CriterionLike | None = None,
+        search: SearchLike = "lbfgs",
+        n_starts: int | None = None,
+        max_evaluations: int | None = None,
+        time_budget: float | None = None,
+        gram: str = "auto",
+        n_components: int | None = None,
+        class_weight: Mapping[Any, float] | str | None = None,
+        random_state: Seed = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
     ):
         self.kernel = kernel
         self.C = C
@@ -132,7 +144,7 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Tune and fit.
 
         Parameters
@@ -142,98 +154,108 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
         y : array-like of shape (n,)
             Class labels.
         sample_weight : array-like of shape (n,), default=None
-            Multiplies C of the rows; 0 leaves a row out. Criteria count rows, whatever they weigh.
+            Factor of C for each row; 0 leaves a row out. Criteria count rows, whatever their weight.
 
         Returns
         -------
         self : KernelSVC
         """
-        C, fixed = regularisation("C", self.C)
+        C, tune_C = regularisation("C", self.C)
+        machine_type = _look_up("loss", self.loss, MACHINES)
+        criterion = self._criterion()
+        bias = self._bias(criterion)
         X, y, Y, weight = self._check_labels(X, y, sample_weight)
         weights = compute_sample_weight(self.class_weight, y) * weight
-        machine = _look_up("loss", self.loss, MACHINES)(C, self._bias() == "free", weights)
-        selection = self._tune(X, Y, machine, fixed)
-        self.C_ = selection.machine.C
-        columns = selection.solution.columns
-        self.support_ = self._rows[np.flatnonzero(np.any(selection.solution.alpha != 0, axis=1))]
-        outputs = np.column_stack(
-            [_left_out(column, selection.criterion.name == "loo") for column in columns]
+        selection = self._select(
+            X,
+            Y,
+            machine_type(C, bias == "free", weights),
+            kernel=self._candidates(X, criterion, bias),
+            criterion=criterion,
+            tune_machine=tune_C,
         )
-        self.loo_decision_ = outputs[:, 0] if len(self.classes_) == 2 else outputs
-        self.calibration_ = calibrate(outputs, Y, weights)
-        self._posterior = self._bayes(selection) if selection.criterion.name in BAYESIAN else None
-        self.loo_proba_ = self.calibration_(outputs) if self._posterior is None else None
-        if self._posterior is None and not hasattr(selection.solution.gram, "F"):
+        self._store(selection)
+        self.C_ = selection.machine.C
+        self.support_ = self._rows[np.flatnonzero(np.any(selection.solution.alpha != 0, axis=1))]
+        outputs = _loo_columns(selection)
+        self.loo_decision_ = self._one_or_all(outputs)
+        self._posterior = self._posterior_of(selection)
+        self.calibration_ = calibrate(outputs, Y, weights) if self._posterior is None else None
+        self.loo_proba_ = None if self.calibration_ is None else self.calibration_(outputs)
+        if self._posterior is None and selection.solution.gram.dense:
             self._keep_support()
         return self
 
-    def _criterion(self):
+    def _criterion(self) -> Criterion:
+        """Return the given criterion, or the default one."""
         if self.criterion is not None:
             return as_criterion(self.criterion)
         if self.loss == "squared_hinge":
             return as_criterion("smoothed-span")
         if self.bias != "free":
             return as_criterion("evidence-ep")
-        return as_criterion("span" if self._tunes() else "gacv")  # at one point the span may be undefined
+        # The span may be undefined at the one point that is left if nothing is tuned.
+        return as_criterion("span" if self._tunes() else "gacv")
 
-    def _tunes(self):
-        """Whether anything is left to choose."""
-        named = isinstance(self.kernel, (str, list, tuple)) and self.kernel != "precomputed"
-        return self.C is None or named or (self.kernel != "precomputed" and len(self.kernel.theta) > 0)
+    def _tunes(self) -> bool:
+        """Return whether any parameter is left to choose."""
+        if self.C is None or not isinstance(self.kernel, (str, Kernel)):
+            return True
+        return self.kernel != "precomputed" if isinstance(self.kernel, str) else len(self.kernel.theta) > 0
 
-    def _bias(self):
+    def _bias(self, criterion: Criterion) -> str:
         if self.bias is None:
-            return "kernel" if self._criterion().name in NEED_OFFSET else "free"
+            return "kernel" if criterion.name in NEED_OFFSET else "free"
         return _look_up("bias", self.bias, {name: name for name in BIASES})
 
-    def _candidates(self, X):
-        many = isinstance(self.kernel, (list, tuple))
-        return [self._dress(k, X) for k in self.kernel] if many else self._dress(self.kernel, X)
+    def _candidates(self, X: Any, criterion: Criterion, bias: str) -> KernelLike:
+        """Return the kernels with the amplitude and the offset that those given by name need."""
 
-    def _dress(self, kernel, X):
-        """Give a named kernel the amplitude and the offset it needs."""
-        if not isinstance(kernel, str) or kernel == "precomputed":
-            return kernel
-        kernel = as_kernel(kernel, X)
-        if self._criterion().name in NEED_AMPLITUDE:
-            kernel = ConstantKernel(AMPLITUDE, self._amplitudes()) * kernel
-        return kernel + ConstantKernel(*OFFSET) if self._bias() == "kernel" else kernel
+        def complete(kernel: str | Kernel) -> str | Kernel:
+            if not isinstance(kernel, str) or kernel == "precomputed":
+                return kernel
+            kernel = as_kernel(kernel, X)
+            if criterion.name in NEED_AMPLITUDE:
+                kernel = ConstantKernel(AMPLITUDE_START, self._amplitude_bounds(criterion)) * kernel
+            return kernel + ConstantKernel(OFFSET_START, OFFSET_BOUNDS) if bias == "kernel" else kernel
 
-    def _amplitudes(self):
-        """Bounds of the amplitude: narrow for Laplace's evidence, which has a false maximum at large ones."""
-        if self._criterion().name != "evidence":
-            return AMPLITUDES
-        return AMPLITUDES[0], SAFE_AMPLITUDES[MACHINES[self.loss].loss.power]
+        several = isinstance(self.kernel, (list, tuple))
+        return [complete(kernel) for kernel in self.kernel] if several else complete(self.kernel)
 
-    def _keep_support(self):
+    def _amplitude_bounds(self, criterion: Criterion) -> tuple[float, float]:
+        """Return narrow bounds for Laplace's evidence, which has a false maximum at large amplitudes."""
+        if criterion.name != "evidence":
+            return AMPLITUDE_BOUNDS
+        return AMPLITUDE_BOUNDS[0], SAFE_AMPLITUDES[MACHINES[self.loss].loss.power]
+
+    def _keep_support(self) -> None:
+        """Forget points without a coefficient."""
         kept = np.flatnonzero(np.any(self.dual_coef_ != 0, axis=0))
         self.X_fit_, self.dual_coef_ = self.X_fit_[kept], self.dual_coef_[:, kept]
 
-    def _bayes(self, selection):
-        """Coefficients of the posterior means, and the matrices that reduce the prior variance."""
+    def _posterior_of(self, selection: Selection) -> tuple[Matrix, list[Matrix]] | None:
+        """Return coefficients of the posterior means and matrices of the variances, if the criterion has a posterior."""
+        if selection.criterion.name not in BAYESIAN:
+            return None
         posteriors = [ep_posterior(column) for column in selection.solution.columns]
         gram, builder = selection.solution.gram, selection.builder
         b = np.column_stack([posterior.b for posterior in posteriors])
-        mean = builder.expansion(gram, b)[1].T
-        return mean, [_reduction(gram, posterior.factor) for posterior in posteriors]
+        coefficients = builder.expansion(gram, b)[1].T
+        return coefficients, [variance_matrix(gram, posterior.factor) for posterior in posteriors]
 
-    def _outputs(self, X):
-        if getattr(self, "_posterior", None) is None:
+    def _outputs(self, X: ArrayLike) -> Matrix:
+        check_is_fitted(self)
+        if self._posterior is None:
             return super()._outputs(X)
-        return self._each_block(X, self._log_odds)
+        coefficients, matrices = self._posterior
+        site = SITES[self.loss](self.C_)
 
-    def _log_odds(self, X):
-        """Log-odds of the posterior at some rows, (n, k)."""
-        cross, own = self._cross(X), self._own(X)
-        mean, reductions = self._posterior
-        site, columns = SITES[self.loss](self.C_), []
-        for coefficients, Q in zip(mean, reductions, strict=True):
-            v = np.maximum(own - np.einsum("ij,ij->i", cross @ Q, cross), 1e-12 * own)
-            p = class_probability(site, cross @ coefficients, v)
-            columns.append(np.log(p) - np.log1p(-p))
-        return np.column_stack(columns)
+        def block(rows: Any) -> Matrix:
+            return log_odds(site, self._cross(rows), self._prior_variances(rows), coefficients, matrices)
 
-    def _own(self, X):
+        return self._each_block(X, block)
+
+    def _prior_variances(self, X: Any) -> Vector:
         if self._pairwise:
             raise ValueError(
                 "with kernel='precomputed' the evidence criteria predict no probabilities: the variance of a new point "
@@ -241,7 +263,7 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
             )
         return diagonal(self.kernel_, X)
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> Matrix:
         """Class probabilities.
 
         Parameters
@@ -253,31 +275,31 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
         probabilities : array of shape (n, n_classes)
             For more than two classes the one-versus-rest probabilities, divided by their sum.
         """
-        z = self._outputs(X)
-        return self.calibration_(z) if self._posterior is None else probabilities(z)
+        outputs = self._outputs(X)
+        return probabilities(outputs) if self.calibration_ is None else self.calibration_(outputs)
 
 
-def _look_up(what, name, table):
+def _look_up(what: str, name: str, table: Mapping[str, Any]) -> Any:
     if name not in table:
         raise UnknownName(what, name, table)
     return table[name]
 
 
-def _left_out(column, exact):
-    """Leave-one-out outputs of one column; those of the hinge machine by refits only where they are asked for."""
-    if exact or not isinstance(column.machine, HingeSVM):
+def _loo_columns(selection: Selection) -> Matrix:
+    """Return leave-one-out outputs (n, k); those of the hinge machine by refits only if the criterion is ``"loo"``."""
+    by_refits = selection.criterion.name == "loo"
+    columns = selection.solution.columns
+    return np.column_stack(
+        [loo_outputs(column) if by_refits else _cheap_loo_outputs(column) for column in columns]
+    )
+
+
+def _cheap_loo_outputs(column: Any) -> Vector:
+    """Return leave-one-out outputs without refits where they exist."""
+    if not isinstance(column.machine, HingeSVM):
         return loo_outputs(column)
     try:
         return column.y * span_margins(column)
-    except Undefined:  # no point on the margin, and a free bias
+    except Undefined:
+        # With a free bias and no point on the margin the span does not exist.
         return loo_outputs(column)
-
-
-def _reduction(gram, factor):
-    r"""Matrix Q with posterior variance :math:`k(x, x) - k_x' Q k_x`, :math:`k_x` with the points that carry the fit."""
-    if not hasattr(gram, "F"):
-        return factor.resolvent()
-    L, kept = gram.root
-    Linv = inverse_lower(L)
-    inner = inverse_lower(factor.L)[: len(kept), : len(kept)]
-    return Linv.T @ (np.eye(len(kept)) - inner.T @ inner) @ Linv

@@ -36,7 +36,11 @@ KERNELS = (
     "Exponentiation",
 )
 
-PARTS = ("foldless.estimators.calibration.Sigmoid",)  # what our estimators hold besides arrays and kernels
+# What our estimators hold besides arrays and kernels.
+PARTS = (
+    "foldless.estimators.calibration.Sigmoid",
+    "foldless.machines.least_squares.gp_posterior.LandmarkVariance",
+)
 
 
 @dataclass(frozen=True)

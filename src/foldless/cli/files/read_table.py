@@ -25,11 +25,11 @@ from foldless.cli.files.encoding import (
 from foldless.cli.files.formats import read_sheet
 from foldless.cli.files.sheet import Column, Sheet, show
 from foldless.core.errors import DataError
+from foldless.core.targets import MIN_ROWS
+from foldless.estimators.registry import TASKS
 
 __all__ = ["Encoder", "Table", "encode_new", "read_new", "read_table"]
 
-TASKS = ("auto", "classification", "regression")
-FEWEST_ROWS = 4
 MOST_CLASSES = 20  # distinct integers, for a target to be recognised as classes
 
 
@@ -91,14 +91,14 @@ def read_table(
     DataError
         With one line that says what was expected, what came, and what to do.
     """
-    if task not in TASKS:
-        raise DataError(f"task must be one of {', '.join(TASKS)}; got {show(task)}.")
+    if task not in ("auto", *TASKS):
+        raise DataError(f"task must be one of auto, {', '.join(TASKS)}; got {show(task)}.")
     sheet = _without(read_sheet(path, delimiter=delimiter, header=header), drop)
     sheet = replace(sheet, columns=tuple(map(parsed, sheet.columns)))
     target = sheet.target if target is None else target
-    if sheet.n_rows < FEWEST_ROWS:
+    if sheet.n_rows < MIN_ROWS:
         raise DataError(
-            f"{path}: {sheet.n_rows} rows; a machine needs at least {FEWEST_ROWS}. Is the header right?"
+            f"{path}: {sheet.n_rows} rows; a machine needs at least {MIN_ROWS}. Is the header right?"
         )
     y, task_found = (None, None) if target is None else _target(sheet, _column(sheet, target), task)
     features = [column for column in sheet.columns if column.name != target]
@@ -250,7 +250,7 @@ def _notes(sheet: Sheet, features: list[Column], codes: Sequence[Code]) -> list[
 
 
 def _counts_rows(values: np.ndarray) -> bool:
-    counted = values.size > FEWEST_ROWS and values[0] in (0, 1)
+    counted = values.size > MIN_ROWS and values[0] in (0, 1)
     return bool(counted and np.array_equal(values, values[0] + np.arange(values.size)))
 
 

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, get_tags
@@ -33,7 +32,7 @@ class PipelineParts:
         """Whether the machine takes a Gram matrix instead of points."""
         return bool(get_tags(self.machine).input_tags.pairwise)
 
-    def points(self, X: ArrayLike, y: ArrayLike) -> Any:
+    def points(self, X: Any, y: np.ndarray) -> Any:
         """Return the transformed points, an array or a CSR matrix of numbers."""
         X = X if self.transformers is None else clone(self.transformers).fit_transform(X, y)
         X = check_array(X, accept_sparse="csr", dtype=np.float64, input_name="X", estimator=self.machine)

@@ -85,9 +85,9 @@ def _poly(estimator: BaseEstimator, X: Any, free: Free) -> KernelAndAxes:
 
 
 def _sigmoid(estimator: BaseEstimator, X: Any, free: Free) -> KernelAndAxes:
-    values = {n: _value(estimator, X, free, n) for n in ("gamma", "coef0")}
-    bounds = {f"{n}_bounds": _bounds(estimator, X, free, n) for n in ("gamma", "coef0")}
-    return Sigmoid(**values, **bounds), tuple(Axis(n) for n in ("coef0", "gamma") if n in free)
+    gamma, coef0 = (_value(estimator, X, free, name) for name in ("gamma", "coef0"))
+    bounds = (_bounds(estimator, X, free, name) for name in ("gamma", "coef0"))
+    return Sigmoid(gamma, coef0, *bounds), tuple(Axis(n) for n in ("coef0", "gamma") if n in free)
 
 
 def _precomputed(estimator: BaseEstimator, X: Any, free: Free) -> KernelAndAxes:

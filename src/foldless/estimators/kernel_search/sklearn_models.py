@@ -38,8 +38,8 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC, NuSVC
 from sklearn.utils import compute_sample_weight
 
-from foldless.core.contracts import Machine, Matrix, Vector
-from foldless.core.targets import one_versus_rest
+from foldless.core.contracts import Matrix, Vector
+from foldless.core.targets import encode_labels
 from foldless.criteria import ABIC
 from foldless.criteria.base import Criterion
 from foldless.estimators.kernel_search.param_space import Range
@@ -79,7 +79,7 @@ class EquivalentModel:
     """
 
     kernel: Kernel
-    machine: Machine
+    machine: Any
     Y: Matrix
     axes: tuple[Axis, ...] = ()
     regularisation: tuple[float, float] | None = None
@@ -172,13 +172,12 @@ def _(
 
 def _least_squares_surrogate(model: EquivalentModel) -> EquivalentModel:
     """Return the least-squares machine that is tuned in place of a support vector machine."""
-    v, bounds = model.machine.weights, model.regularisation
-    C = model.machine.C / SVC_C_OVER_LSSVM_C
+    v, bounds, ratio = model.machine.weights, model.regularisation, SVC_C_OVER_LSSVM_C
     return replace(
         model,
-        machine=LSSVM(C, weights=v, costs=None if v is None else v / v.mean()),
+        machine=LSSVM(model.machine.C / ratio, weights=v, costs=None if v is None else v / v.mean()),
         axes=tuple(SURROGATE_C if axis.name == "C" else axis for axis in model.axes),
-        regularisation=None if bounds is None else tuple(C / SVC_C_OVER_LSSVM_C for C in bounds),
+        regularisation=None if bounds is None else (bounds[0] / ratio, bounds[1] / ratio),
         criterion="calibrated-loo",
         is_surrogate=True,
     )
@@ -223,13 +222,10 @@ def _(
 
 def targets(estimator: BaseEstimator, y: ArrayLike) -> Matrix:
     """Return columns of -1 and 1 for a classifier, the numbers themselves for a regressor."""
-    y = np.asarray(y)
-    if not is_classifier(estimator):
-        return y.astype(float).reshape(len(y), -1)
-    classes, codes = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        raise ValueError(f"y must hold at least two classes, got one class: {classes[0]}.")
-    return one_versus_rest(codes, len(classes))
+    if is_classifier(estimator):
+        return encode_labels(y)[1]
+    y = np.asarray(y, dtype=float)
+    return y.reshape(len(y), -1)
 
 
 def _row_weights(estimator: BaseEstimator, y: np.ndarray, weight: Vector | None) -> Vector | None:

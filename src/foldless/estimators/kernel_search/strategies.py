@@ -80,8 +80,9 @@ def _choose_strategy(estimator: BaseEstimator, spaces: list[ParamSpace], task: S
 
 def _needs_folds(parts: PipelineParts, spaces: list[ParamSpace]) -> bool:
     """Return True for support vector regression and indefinite kernels, which have no criterion without folds."""
-    listed = [space[name] for space in spaces for name in space if name == f"{parts.prefix}kernel"]
-    kernels = [parts.machine.get_params().get("kernel"), *(k for part in listed for k in part.values)]
+    listed = [part for space in spaces for name, part in space.items() if name == f"{parts.prefix}kernel"]
+    choices = [kernel for part in listed if isinstance(part, Choices) for kernel in part.values]
+    kernels = [parts.machine.get_params().get("kernel"), *choices]
     indefinite = any(isinstance(kernel, str) and kernel == "sigmoid" for kernel in kernels)
     return isinstance(parts.machine, (SVR, NuSVR)) or (
         indefinite and isinstance(parts.machine, (SVC, NuSVC, KernelRidge))
@@ -100,10 +101,11 @@ def _check_names(estimator: BaseEstimator, space: ParamSpace) -> None:
 
 def _grid_names(estimator: BaseEstimator, space: ParamSpace) -> tuple[str, ...]:
     """Return names whose listed numbers one grid search can try together; none if there is a range beside them."""
-    if any(isinstance(part, Range) for part in space.values()):
+    lists = {name: part for name, part in space.items() if isinstance(part, Choices)}
+    if len(lists) < len(space):
         return ()
     prefix = split_pipeline(estimator).prefix
-    numbers = [name for name, part in space.items() if part.are_positive_numbers]
+    numbers = [name for name, part in lists.items() if part.are_positive_numbers]
     return tuple(name for name in numbers if name.removeprefix(prefix) in GRID_PARAMETERS)
 
 

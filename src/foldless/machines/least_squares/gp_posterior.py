@@ -27,13 +27,15 @@ References
 .. [1] Rasmussen and Williams (2006), *Gaussian Processes for Machine Learning*, section 2.7.
 """
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from foldless.core.contracts import Matrix, Vector
 from foldless.core.errors import Undefined
+from foldless.core.linalg import solve_lower
 from foldless.machines.base import row_weights
 from foldless.machines.least_squares.eigenbasis import EPS, scale
 from foldless.machines.least_squares.smoother import DenseSmoother
@@ -62,6 +64,55 @@ def relative_variance(solution: Any, cross: Matrix, prior: Vector) -> Vector:
         s_own, s_star = s_own - 2 * m @ s_star + m @ Sm, s_star - Sm[:, None]
     explained = solution.smoother.form_diag(_whiten(solution, s_star)) / solution.lam
     return np.maximum(s_own - explained + mean_variance, 0)
+
+
+class PosteriorVariance(Protocol):
+    """The bracket of eq. (2) or (3) as a function of kernel values."""
+
+    def __call__(self, cross: Matrix, prior: Vector) -> Vector:
+        """Return it for kernel values (p, m) with the points that carry the fit, and (p,) of each point with itself."""
+
+
+@dataclass(frozen=True, eq=False)
+class DenseVariance:
+    """The posterior variance from the whole Gram matrix."""
+
+    solution: Any
+
+    def __call__(self, cross: Matrix, prior: Vector) -> Vector:
+        """Return the bracket for p new points; see :func:`relative_variance`."""
+        return relative_variance(self.solution, cross, prior)
+
+
+@dataclass(frozen=True, eq=False)
+class LandmarkVariance:
+    r"""The posterior variance as a quadratic form in landmark features :math:`\varphi = L^{-1} k_*`.
+
+    See :func:`relative_variance_form` for ``square``, ``centre`` and ``constant``. For T = K the features lack :math:`k(x, x) - \varphi'\varphi`
+    of the kernel, which is added.
+    """
+
+    L: Matrix
+    square: Matrix
+    centre: Vector
+    constant: float
+    penalty_is_kernel: bool
+
+    def __call__(self, cross: Matrix, prior: Vector) -> Vector:
+        """Return the bracket for kernel values (p, m) with m landmarks."""
+        F = solve_lower(self.L, cross.T).T
+        lack = prior - np.einsum("ij,ij->i", F, F) if self.penalty_is_kernel else 0.0
+        F = F - self.centre
+        return np.maximum(lack + np.einsum("ij,ij->i", F, F @ self.square) + self.constant, 0)
+
+
+def posterior_variance(solution: Any) -> PosteriorVariance:
+    """Return the posterior variance of a ridge fit, in units of the noise variance over lambda."""
+    if solution.gram.dense or solution.gram.root is None:
+        return DenseVariance(solution)
+    L, kept = solution.gram.root
+    square, centre, constant = relative_variance_form(solution, solution.gram.F[:, : len(kept)])
+    return LandmarkVariance(L, square, centre, constant, solution.machine.penalty_is_kernel)
 
 
 def relative_variance_form(solution: Any, F: Matrix) -> tuple[Matrix, Vector, float]:

@@ -1,0 +1,88 @@
+"""Parameters and attributes that several estimators share, described once.
+
+A line ``:shared: search n_starts`` in the docstring of a class that is decorated with :func:`document_shared` is replaced
+by the descriptions of these names.
+"""
+
+from typing import TypeVar
+
+Class = TypeVar("Class", bound=type)
+
+DESCRIPTIONS = """
+kernel : str, Kernel or list, default="rbf"
+    ``"rbf"``, ``"rbf-ard"`` (a length scale per feature), ``"laplacian"``, ``"matern"``, ``"poly"``, ``"linear"``,
+    ``"sinc"``, ``"precomputed"``, any kernel of ``sklearn.gaussian_process.kernels`` (its bounds are respected, and
+    ``"fixed"`` parameters stay), or a list of candidates from which the criterion chooses one.
+C : float, default=None
+    Weight of the data against the norm; ``None`` tunes it.
+search : str or object, default="lbfgs"
+    Search strategy, by name or object; see ``foldless.searches``.
+n_starts : int, default=None
+    Number of local searches. ``None`` uses the search's default.
+max_evaluations : int, default=None
+    Largest number of evaluations of the criterion.
+time_budget : float, default=None
+    Largest number of seconds for the search.
+gram : {"auto", "dense", "lowrank", "nystrom", "dask"}, default="auto"
+    Form of the kernel matrix. ``"auto"`` takes as many landmarks as change the result, or the whole matrix.
+n_components : int, default=None
+    Number of landmarks. ``None`` derives it from the data.
+random_state : int or RandomState, default=None
+    Seed of the landmarks; ``None`` gives the same ones every time.
+n_jobs : int, default=None
+    Number of candidate kernels, or of local searches for a single kernel, that run at the same time with one BLAS
+    thread each. ``None`` runs one after the other.
+verbose : int, default=0
+    1 shows a progress bar.
+kernel_ : Kernel
+    The chosen kernel.
+C_ : float
+    The chosen or given C.
+alpha_ : float
+    The chosen or given alpha.
+criterion_value_ : float
+    The criterion at the chosen point (a cost).
+classes_ : array of shape (n_classes,)
+    Class labels.
+dual_coef_ : array of shape (1 or n_classes, number of ``X_fit_``)
+    Coefficients of the kernel functions at ``X_fit_``.
+intercept_ : array of shape (1 or n_classes,)
+    Constants that are added.
+X_fit_ : array
+    Training points, or landmarks, that ``dual_coef_`` belongs to. With ``kernel="precomputed"`` there are no points, and
+    these are the numbers of the training rows.
+calibration_ : Sigmoid
+    Maps outputs to probabilities; fitted on ``loo_decision_``.
+trace_ : list of Step
+    One row per evaluation: theta, value, seconds, why.
+n_evaluations_ : int
+    Length of ``trace_``.
+selection_ : Selection
+    The chosen kernel and machine, the solution and the whole search; a model that was saved and loaded has none.
+n_features_in_ : int
+    Number of columns of ``X``.
+"""
+
+
+def _by_name(text: str) -> dict[str, list[str]]:
+    """Return the lines of each description under its name."""
+    found: dict[str, list[str]] = {}
+    for line in text.strip().splitlines():
+        if not line.startswith(" "):
+            name = line.partition(" : ")[0]
+            found[name] = []
+        found[name].append(line)
+    return found
+
+
+SHARED = _by_name(DESCRIPTIONS)
+
+
+def document_shared(cls: Class) -> Class:
+    """Write the shared descriptions into the docstring of a class."""
+    lines: list[str] = []
+    for line in (cls.__doc__ or "").splitlines():
+        indent, marker, names = line.partition(":shared:")
+        lines += [indent + text for name in names.split() for text in SHARED[name]] if marker else [line]
+    cls.__doc__ = "\n".join(lines)
+    return cls
