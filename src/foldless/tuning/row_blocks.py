@@ -1,0 +1,160 @@
+r"""Blocks of rows: the same problem with less data, exact and many times cheaper.
+
+A search needs the criterion as a function of the parameters, not the fit to all rows. Cut (some of) the rows at random
+into B blocks of about m rows and take the mean of the criterion over the blocks,
+
+.. math:: J(\theta) = \sum_b \frac{n_b}{n} J_b(\theta).  \tag{1}
+
+One evaluation costs :math:`B m^3` operations instead of :math:`(B m)^3`. The blocks are disjoint, so that (1) varies
+from sample to sample about as little as the criterion of all their rows; its minimum is that of a fit to m rows, which
+moves slowly with m (C is the weight of one row and stays, the width of the kernel shrinks slowly). Landmarks, in
+contrast, restrict the functions that can be fitted, and make narrow kernels look worse than they are.
+
+The blocks are stratified: each has the same shares of the classes, or of the quantiles of the targets.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foldless.core.contracts import Evaluation, Matrix, Vector
+from foldless.core.parallel import side_by_side
+from foldless.core.targets import class_index, is_pm1
+from foldless.tuning.objective import Objective
+
+TARGET_QUANTILES = 10
+# Up to so many rows (times the functions that one linear system holds) a search uses all of them at once.
+WHOLE_SEARCH_MAX_ROWS = 600
+BLOCK_ROWS = 400
+# From LARGE_SEARCH_MIN_ROWS rows on, a last stage uses a few larger blocks: the width of a kernel shrinks as rows grow.
+LARGE_SEARCH_MIN_ROWS, LARGE_BLOCK_ROWS, N_LARGE_BLOCKS = 5000, 1200, 2
+SEARCH_MAX_ROWS = 4000
+# Rows of a class that every block must have; a rarer class is part of all blocks.
+CLASS_MIN_ROWS = 4
+
+Rows = NDArray[np.intp]
+
+
+def search_stages(Y: Matrix, rng: np.random.Generator, n_joint_functions: int = 1) -> list[list[Rows]]:
+    """Return the blocks of rows on which a search runs, stage by stage.
+
+    Parameters
+    ----------
+    Y : array of shape (n, k)
+    rng : Generator
+    n_joint_functions : int, default=1
+        Functions that one linear system of the machine holds: it is so many times larger than a block.
+
+    Returns
+    -------
+    stages : list of lists of arrays
+        All rows at once if they are few. Otherwise one block, then all blocks of that size, then a few larger ones.
+    """
+    n = len(Y)
+    if n * n_joint_functions <= WHOLE_SEARCH_MAX_ROWS:
+        return [[np.arange(n)]]
+    order = stratified_order(Y, rng)
+    used = order[: SEARCH_MAX_ROWS // n_joint_functions]
+    small = row_blocks(Y, used, max(2, round(len(used) * n_joint_functions / BLOCK_ROWS)))
+    stages = [small[:1], small]
+    if n * n_joint_functions >= LARGE_SEARCH_MIN_ROWS and n_joint_functions == 1:
+        stages.append(row_blocks(Y, order[: N_LARGE_BLOCKS * LARGE_BLOCK_ROWS], N_LARGE_BLOCKS))
+    return stages
+
+
+def stratified_order(Y: Matrix, rng: np.random.Generator) -> Rows:
+    """Return the rows in a random order of which every beginning, and every k-th row, has the shares of the whole.
+
+    Examples
+    --------
+    >>> Y = np.where(np.arange(100) < 20, 1.0, -1.0)[:, None]
+    >>> order = stratified_order(Y, np.random.default_rng(0))
+    >>> [int(np.sum(Y[order[:n]] > 0)) for n in (10, 50)]
+    [2, 10]
+    """
+    place = np.empty(len(Y))
+    for stratum in _strata(Y):
+        rows = rng.permutation(stratum)
+        place[rows] = (np.arange(len(rows)) + rng.random()) / len(rows)
+    return np.argsort(place, kind="stable")
+
+
+def _strata(Y: Matrix) -> list[Rows]:
+    """Return the rows of each class, or of each range of the first target."""
+    if is_pm1(Y):
+        group = class_index(Y)
+    else:
+        ranks = np.argsort(np.argsort(Y[:, 0], kind="stable"), kind="stable")
+        group = ranks * TARGET_QUANTILES // len(Y)
+    return [np.flatnonzero(group == value) for value in np.unique(group)]
+
+
+def row_blocks(Y: Matrix, order: Rows, n_blocks: int) -> list[Rows]:
+    """Return blocks of the rows in ``order``, each in increasing order and equal in size up to a few rows.
+
+    They are disjoint but for classes too rare to be shared out: those are part of every block.
+    """
+    rare = _rare_rows(Y, order, n_blocks)
+    return [np.union1d(order[i::n_blocks], rare) for i in range(n_blocks)]
+
+
+def _rare_rows(Y: Matrix, order: Rows, n_blocks: int) -> Rows:
+    """Return the rows of classes with fewer than ``CLASS_MIN_ROWS`` of them for every block."""
+    if not is_pm1(Y):
+        return np.zeros(0, dtype=np.intp)
+    group = class_index(Y)
+    used, counts = np.unique(group[order], return_counts=True)
+    return np.flatnonzero(np.isin(group, used[counts < CLASS_MIN_ROWS * n_blocks]))
+
+
+@dataclass(frozen=True, eq=False)
+class BlockObjective:
+    """The mean of an objective over blocks of rows; eq. (1).
+
+    Parameters
+    ----------
+    objectives : sequence of Objective
+        One per block.
+    n_jobs : int, optional
+        How many blocks are evaluated side by side.
+    """
+
+    objectives: Sequence[Objective]
+    n_jobs: int | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of all blocks."""
+        return sum(len(objective.Y) for objective in self.objectives)
+
+    @property
+    def weights(self) -> Vector:
+        """Share of each block in the rows."""
+        return np.array([len(objective.Y) for objective in self.objectives]) / self.n_rows
+
+    @property
+    def kernel(self) -> Any:
+        """The kernel that is tuned."""
+        return self.objectives[0].kernel
+
+    def __call__(self, theta: Vector, warm_start: Any = None) -> Evaluation:
+        """Evaluate every block; undefined in one is undefined."""
+        starts = warm_start if warm_start is not None else [None] * len(self.objectives)
+        tasks = [partial(one, theta, start) for one, start in zip(self.objectives, starts, strict=True)]
+        found = side_by_side(tasks, self.n_jobs)
+        return Evaluation(
+            float(self.weights @ [one.value for one in found]),
+            partial(self._gradient, found),
+            note=next((one.note for one in found if one.note), ""),
+            warm_start=[one.warm_start for one in found],
+        )
+
+    def _gradient(self, found: Sequence[Evaluation]) -> Vector | None:
+        gradients = side_by_side([partial(getattr, one, "gradient") for one in found], self.n_jobs)
+        if any(gradient is None for gradient in gradients):
+            return None
+        return np.asarray(self.weights @ np.array(gradients))
