@@ -20,6 +20,7 @@ from oracles.klr import (
     random_problem,
     refit_outputs,
     root,
+    rounding_error,
     singles,
 )
 
@@ -100,21 +101,15 @@ def test_reference_bias_at_large_C(form, C, b):
 @pytest.mark.parametrize("C", 10.0 ** np.arange(-8, 9, 2))
 @pytest.mark.parametrize("problem", ["noisy", "duplicates", "wide", "linear"])
 def test_newton_finds_the_optimum_for_every_C(form, bias, C, problem):
-    r"""Rounding changes A = C K by some E with \|E\| of order n eps C \|K\|, hence z by dz = (I + A W)^{-1} E a.
-
-    Since S (I + A W)^{-1} S^{-1} = (I + S A S)^{-1}, S = W^{1/2}, is a contraction, \|S dz\| <= max(S) \|E a\|, which
-    bounds dz entry by entry, the change -W dz of a, and the change of the sum of a, which is 0 with a bias.
-    """
+    """To rounding, as far as C K and the curvatures magnify it; with a bias the residuals sum to zero."""
     K, y = hard_problem(problem)
     s, design, one = solve(form(K), y, C, bias), Design(K, C, bias), np.ones(len(y))
     z = design.F @ fit(design, y, one)
-    rounding = len(y) * np.finfo(float).eps
-    change = rounding * (C * np.linalg.norm(K, 2) * np.linalg.norm(s.a) + np.linalg.norm(z))
-    S = np.sqrt(s.w)
-    assert np.linalg.norm(S * (s.z - z)) <= np.max(S) * change
-    assert np.max(np.abs(s.a + logistic(y, z)[1])) <= np.max(s.w) * change + rounding
+    error, S, rounding = rounding_error(K, s), np.sqrt(s.w), len(y) * np.finfo(float).eps
+    assert np.linalg.norm(S * (s.z - z)) <= np.max(S) * error
+    assert np.max(np.abs(s.a + logistic(y, z)[1])) <= np.max(s.w) * error + rounding
     assert (
-        abs(s.a.sum()) <= np.linalg.norm(S) * np.max(S) * change + rounding * np.sum(np.abs(s.a)) or not bias
+        abs(s.a.sum()) <= np.linalg.norm(S) * np.max(S) * error + rounding * np.sum(np.abs(s.a)) or not bias
     )
 
 

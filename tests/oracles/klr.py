@@ -89,6 +89,17 @@ def fit(design, y, v, loss=logistic, rounds=500):
     return x
 
 
+def rounding_error(K, s):
+    r"""Size of the change e that rounding makes in A r, A = C K, where the last Newton step is (I + A W) z = A r + b.
+
+    The right side is r = W z + a, so e is n eps of \|A\| \|r\|, and z changes by dz = (I + A W)^{-1} e. As
+    S (I + A W)^{-1} S^{-1} = (I + S A S)^{-1}, S = W^{1/2}, is a contraction, \|S dz\| <= max(S) \|e\|. The residuals a
+    change by -W dz, and z - A a - b, which is 0, becomes (I + A W) dz.
+    """
+    terms = s.C * np.linalg.norm(K, 2) * np.linalg.norm(s.w * s.z + s.a) + np.linalg.norm(s.z)
+    return len(K) * np.finfo(float).eps * terms
+
+
 def newton_step(design, y, v, x, loss=logistic):
     F, D = design.F, design.D
     _, l1, l2, _ = loss(y, F @ x)
