@@ -22,7 +22,6 @@ from foldless.datasets import make_twonorm
 from foldless.grams import DenseGram
 from foldless.kernels import gram
 from foldless.machines import HingeSVM
-from foldless.machines.svm import path
 
 STRENGTHS = np.logspace(-2, 2, 20)
 
@@ -39,7 +38,7 @@ def noisy(n):
 
 
 def along(K, y):
-    path(HingeSVM(), DenseGram(K, semidefinite=True), y[:, None], STRENGTHS)
+    HingeSVM().path(DenseGram(K, semidefinite=True), y[:, None], STRENGTHS)
 
 
 def cold(X, y, **kernel):

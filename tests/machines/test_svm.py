@@ -8,10 +8,10 @@ from sklearn.svm import SVC, LinearSVC
 from foldless.core.errors import JitterWarning, NotPositiveDefinite, Undefined
 from foldless.grams import DenseGram, LowRankGram
 from foldless.kernels import gram
-from foldless.machines import HingeSVM, SquaredHingeSVM, path
+from foldless.machines import HingeSVM, SquaredHingeSVM
 from foldless.machines.box_qp import active_set as box_solver
 from foldless.machines.box_qp.active_set import active_sets, descend, solve_box
-from foldless.machines.box_qp.initial_point import rough
+from foldless.machines.box_qp.initial_point import initial_point, interior_point
 from foldless.machines.box_qp.problem import BoxQP
 from oracles.svm import CASES, GRAMS, POINTS, dense, dual, kernel, low_rank, problem
 
@@ -140,7 +140,7 @@ def test_a_point_of_weight_zero_takes_no_part(machine):
 def test_path_equals_cold_fits(machine, bias):
     K, y = problem(80, seed=8)
     Cs = np.logspace(-2, 2, 9)
-    for solution, C in zip(path(machine(1.0, bias), dense(K), y[:, None], Cs), Cs, strict=True):
+    for solution, C in zip(machine(1.0, bias).path(dense(K), y[:, None], Cs), Cs, strict=True):
         assert solution.columns[0].s == approx(fit(machine(C, bias), K, y).s, abs=1e-8)
 
 
@@ -152,11 +152,11 @@ def test_both_rough_starts_and_the_ratio_test_end_at_the_same_optimum(bias):
     ridged = BoxQP(DenseGram(K), y, np.full(60, 20.0), np.full(60, 1e-9), bias)
     assert descend(ridged, np.zeros(60))[0] == approx(expected, abs=1e-4)
     for violation in (1e-2, 1e-4, 1e-6):
-        alpha = rough(qp.gram, qp, violation)
+        alpha = initial_point(qp.gram, qp, violation)
         single = np.finfo(np.float32).eps * alpha.sum()  # libsvm keeps its kernel in single precision
         assert disagreement(qp, alpha) <= violation + single
     assert active_sets(qp, qp.split(alpha), 20)[0] == approx(expected, abs=1e-6)
-    interior = rough.dispatch(object)(qp.gram, qp, 1e-6)
+    interior = interior_point(qp, 1e-6)
     np.testing.assert_array_equal(qp.split(interior), solve_box(qp)[2])
     assert interior == approx(expected, abs=1e-3 * 20)
 
@@ -167,7 +167,7 @@ def test_the_interior_start_stays_inside_however_wide_the_box(bias, C):
     K, y = problem(60, seed=9, length=1.0)
     qp = BoxQP(low_rank(K), y, np.full(60, C), np.zeros(60), bias)
     with np.errstate(divide="raise", invalid="raise"):
-        alpha = rough(qp.gram, qp, 1e-8)
+        alpha = initial_point(qp.gram, qp, 1e-8)
     exact = solve_box(BoxQP(DenseGram(K), y, np.full(60, C), np.full(60, 1e-12), bias))[0]
     polished, _, _ = active_sets(qp, qp.split(alpha), 20)
     cost, rough_cost, polished_cost = (
@@ -194,7 +194,7 @@ def test_a_path_over_noisy_labels_needs_no_steps_one_at_a_time(bias, monkeypatch
     y = np.where(np.sin(2 * X[:, 0]) + X[:, 1] + 0.7 * rng.normal(size=600) > 0, 1.0, -1.0)
     K, Cs = gram(kernel(1.0, 0.1, [0.5, 0.5]), X), np.logspace(-1, 0.5, 4)
     monkeypatch.setattr(box_solver, "descend", lambda *_: pytest.fail("the active sets did not end"))
-    for solution, C in zip(path(HingeSVM(bias=bias), dense(K), y[:, None], Cs), Cs, strict=True):
+    for solution, C in zip(HingeSVM(bias=bias).path(dense(K), y[:, None], Cs), Cs, strict=True):
         column = solution.columns[0]
         assert duality_gap(column) == approx(0, abs=1e-9 * C * 600)
         assert abs(column.beta.sum()) < 1e-9 * C * 600 or not bias
@@ -215,10 +215,10 @@ def test_outputs_of_the_upper_set_are_updated_as_if_computed_anew(make):
 def test_no_free_point_puts_the_bias_in_the_middle():
     K, y = np.eye(4), np.array([1.0, 1, -1, -1])
     s = fit(HingeSVM(0.1), K, y)
-    assert not s.unique_bias
+    assert s.free.size == 0
     assert s.alpha == approx(np.full(4, 0.1))
     assert s.b == approx(0.0, abs=1e-12)  # admissible: -0.9 <= b <= 0.9
-    assert fit(HingeSVM(10.0), K, y).unique_bias
+    assert fit(HingeSVM(10.0), K, y).free.size > 0
 
 
 def test_duplicates_get_a_reported_jitter():

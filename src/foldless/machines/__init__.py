@@ -13,7 +13,6 @@ from foldless.machines.svm import (
     SquaredHingeSVM,
     SupportSolutions,
     SVMSolution,
-    path,
 )
 from foldless.machines.untrained import NoMachine, NoMachineSolution
 
@@ -39,6 +38,5 @@ __all__ = [
     "SVMSolution",
     "NoMachine",
     "NoMachineSolution",
-    "path",
     "penalty_roots",
 ]

@@ -1,11 +1,12 @@
 """What machines share: a weight C of the loss, and weights and counts of rows."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Self, cast
 
 import numpy as np
 
-from foldless.core.contracts import Machine, Vector
+from foldless.core.contracts import Gram, Machine, Matrix, Vector
 
 
 class MachineWithC(Machine):
@@ -25,6 +26,22 @@ class MachineWithC(Machine):
     def with_theta(self, theta: Vector) -> Self:
         """Return the machine with another C."""
         return replace(cast(Any, self), C=float(np.exp(theta[0])))
+
+    def path(self, gram: Gram, Y: Matrix, Cs: Iterable[float]) -> tuple[Any, ...]:
+        """Return the solutions for several values of C, each one started at the one before.
+
+        Parameters
+        ----------
+        gram : Gram
+        Y : array of shape (n, k)
+        Cs : sequence of float
+            Best in increasing or decreasing order.
+        """
+        machine, solutions, start = cast(Any, self.for_regularisation_path), [], None
+        for C in Cs:
+            solutions.append(replace(machine, C=float(C)).solve(gram, Y, start))
+            start = solutions[-1].start
+        return tuple(solutions)
 
 
 def row_weights(machine: Machine, n: int) -> Vector:

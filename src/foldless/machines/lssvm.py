@@ -1,4 +1,4 @@
-r"""Least-squares support vector machine: classification by squares, with everything about leaving points out.
+r"""Least-squares support vector machine: classification by least squares, and exact leave-one-out residuals.
 
 .. math:: \min_{f, b}\; \sum_i v_i\, (y_i - f(x_i) - b)^2 + \lambda \|f\|^2, \qquad \lambda = 1/C.  \tag{1}
 
@@ -24,18 +24,21 @@ References
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from foldless.core.contracts import Factor, Gram, Machine, Matrix, Vector
+from foldless.core.contracts import Factor, Gram, Matrix, Vector
 from foldless.core.targets import balanced_weights
 from foldless.grams import SpectralFactor
+from foldless.machines.base import MachineWithC, row_weights
 
 ROUTES = ("cholesky", "spectrum")
 
 
 @dataclass(frozen=True, eq=False)
-class LSSVM(Machine):
+class LSSVM(MachineWithC):
     """Least-squares support vector machine.
 
     Parameters
@@ -46,13 +49,14 @@ class LSSVM(Machine):
         Whether an unpenalised constant is part of the model.
     weights : array of shape (n,) or "balanced", optional
         Positive sample weights; by default all 1. ``"balanced"`` gives the classes equal total weight.
-    row_counts : array of shape (n,), optional
-        How many samples each row stands for, already part of ``weights``: leaving one out leaves the others in.
-    costs : array of shape (n,), optional
-        What the errors on the points cost when they are left out; by default all 1.
     route : {"cholesky", "spectrum"}, default="cholesky"
-        How to factor. One Cholesky factorisation serves one C; one eigendecomposition, remembered by the Gram, serves
-        them all (see :meth:`path`).
+        How to factor. One Cholesky factorisation serves one C; one eigendecomposition, cached by the Gram, serves
+        all of them (see :meth:`path`).
+    row_counts : array of shape (n,), optional
+        Number of samples that each row stands for; they are part of ``weights`` already. Leaving one out leaves the
+        others in.
+    costs : array of shape (n,), optional
+        Costs of errors on the rows when they are left out; by default all 1.
     """
 
     C: float = 1.0
@@ -62,64 +66,36 @@ class LSSVM(Machine):
     row_counts: Vector | None = None
     costs: Vector | None = None
 
-    def __post_init__(self):
-        if not (np.isfinite(self.C) and self.C > 0):
-            raise ValueError(f"C must be positive and finite, got {self.C!r}. It is 1 / lambda.")
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if isinstance(self.weights, str) and self.weights != "balanced":
             raise ValueError(f"weights must be an array, 'balanced' or None, got {self.weights!r}.")
         if self.route not in ROUTES:
             raise ValueError(f"route must be one of {', '.join(ROUTES)}; got {self.route!r}.")
 
     @property
-    def theta(self):
-        """``[log C]``."""
-        return np.array([np.log(self.C)])
-
-    def with_theta(self, theta):
-        """Return the machine with another C."""
-        return replace(self, C=float(np.exp(theta[0])))
-
-    @property
-    def for_regularisation_path(self):
-        """The same machine, made for many values of C on one Gram."""
+    def for_regularisation_path(self) -> Self:
+        """The machine that solves through eigenpairs, which many values of C on one Gram share."""
         return replace(self, route="spectrum")
 
-    def on_rows(self, rows):
+    def on_rows(self, rows: NDArray[np.intp]) -> Self:
         """Return the machine for some of the rows, with their weights, counts and costs."""
         return super().on_rows(rows)._with_rows(rows, costs=self.costs)
 
-    def solve(self, gram, Y, start=None):
-        """Fit all columns of ``Y`` (n, k) at once; there is nothing to start from."""
-        v = self._weights(gram.n, Y)
+    def solve(self, gram: Gram, Y: Matrix, start: None = None) -> "LSSVMSolution":
+        """Fit all columns of ``Y`` (n, k) at once. The fit is in closed form and needs no start."""
+        v = self._row_weights(gram.n, Y)
         return LSSVMSolution(gram, self, Y, v, self._factor(gram, v))
 
-    def path(self, gram, Y, C):
-        """Fit a whole path of regularisation values from one eigendecomposition.
-
-        Parameters
-        ----------
-        gram : Gram
-        Y : array of shape (n, k)
-        C : array of shape (L,)
-
-        Returns
-        -------
-        solutions : tuple of L solutions
-            O(n^2) each for the fit and its leave-one-out residuals.
-        """
-        return tuple(replace(self.for_regularisation_path, C=float(c)).solve(gram, Y) for c in C)
-
-    def _weights(self, n, Y):
-        if self.weights is None:
-            return np.ones(n)
-        v = balanced_weights(Y) if isinstance(self.weights, str) else np.asarray(self.weights, float)
+    def _row_weights(self, n: int, Y: Matrix) -> Vector:
+        v = balanced_weights(Y) if isinstance(self.weights, str) else row_weights(self, n)
         if v.shape != (n,) or not np.all(v > 0):
             raise ValueError(
                 f"weights must be {n} positive numbers; leave a point out rather than give it weight 0."
             )
         return v
 
-    def _factor(self, gram, v):
+    def _factor(self, gram: Gram, v: Vector) -> Factor:
         if self.route == "spectrum":
             return SpectralFactor(gram.weighted_spectrum(v, self.bias), v, 1 / self.C, self.bias)
         return gram.factor(v * self.C, self.bias)
@@ -127,7 +103,16 @@ class LSSVM(Machine):
 
 @dataclass(frozen=True, eq=False)
 class LSSVMSolution:
-    """All columns of a fitted LS-SVM; ``factor.solve`` multiplies by the matrix of eq. (2)."""
+    """All columns of a fitted LS-SVM; ``factor.solve`` multiplies by the matrix of eq. (2).
+
+    Attributes
+    ----------
+    Y : array of shape (n, k)
+        Targets.
+    v : array of shape (n,)
+        Weights of the rows.
+    factor : Factor
+    """
 
     gram: Gram
     machine: LSSVM
@@ -135,70 +120,67 @@ class LSSVMSolution:
     v: Vector
     factor: Factor
 
-    @property
-    def start(self):
-        """Nothing: the fit is in closed form."""
-        return None
+    start = None  # the fit is in closed form and needs no warm start
 
     @property
-    def lam(self):
+    def lam(self) -> float:
         """Weight of the squared norm, ``1 / C``."""
         return 1 / self.machine.C
 
     @cached_property
-    def alpha(self):
+    def alpha(self) -> Matrix:
         """Coefficients (n, k); eq. (2)."""
         return self.factor.solve(self.Y)
 
     @cached_property
-    def b(self):
+    def b(self) -> Vector:
         """Biases (k,); eq. (2)."""
         if not self.machine.bias:
             return np.zeros(self.Y.shape[1])
         return self.v @ (self.Y - self.gram.matmul(self.alpha)) / self.v.sum()
 
     @property
-    def row_counts(self):
-        """How many samples each row stands for (n,)."""
+    def row_counts(self) -> Vector:
+        """Number of samples that each row stands for (n,)."""
         return np.ones(self.gram.n) if self.machine.row_counts is None else self.machine.row_counts
 
     @property
-    def costs(self):
-        """What an error on each left-out sample costs (n,)."""
+    def costs(self) -> Vector:
+        """Cost of an error on each sample when it is left out (n,)."""
         return np.ones(self.gram.n) if self.machine.costs is None else self.machine.costs
 
     @property
-    def precision(self):
+    def precision(self) -> Vector:
         """Weights of the squares against the squared norm (n,)."""
         return self.factor.w
 
     @cached_property
-    def residuals(self):
+    def residuals(self) -> Matrix:
         """``Y - f - b`` (n, k)."""
         return self.alpha / self.factor.w[:, None]
 
     @property
-    def z(self):
+    def z(self) -> Matrix:
         """Outputs, bias included (n, k)."""
         return self.Y - self.residuals
 
     @cached_property
-    def one_minus_leverage(self):
-        """One minus the leverage of one sample (n,): what it leaves to the others."""
-        left = self.factor.inverse_diag()
-        return left if self.machine.row_counts is None else 1 - (1 - left) / self.row_counts
+    def one_minus_leverage(self) -> Vector:
+        """One minus the leverage of a single sample (n,)."""
+        rest = self.factor.inverse_diag()
+        return rest if self.machine.row_counts is None else 1 - (1 - rest) / self.row_counts
 
     @cached_property
-    def loo_residuals(self):
-        """Residuals of the machines that did not see the sample (n, k); eq. (3)."""
+    def loo_residuals(self) -> Matrix:
+        """Residuals of each sample under the machine fitted without it (n, k); eq. (3)."""
         return self.residuals / self.one_minus_leverage[:, None]
 
     @property
-    def loo_outputs(self):
-        """Outputs of the machines that did not see the point (n, k)."""
+    def loo_outputs(self) -> Matrix:
+        """Outputs of each sample under the machine fitted without it (n, k)."""
         return self.Y - self.loo_residuals
 
     @cached_property
-    def df(self):
+    def df(self) -> float:
         """Effective number of parameters, the bias included."""
         return float(self.gram.n - self.factor.inverse_diag().sum())

@@ -1,1 +1,1 @@
-"""The quadratic program of a support vector machine: problem, solver, initial point."""
+"""The quadratic programme of a support vector machine: problem, initial point, active sets."""

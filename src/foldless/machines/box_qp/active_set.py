@@ -1,56 +1,73 @@
 """The box problem of :mod:`foldless.machines.box_qp.problem`, solved exactly by active sets.
 
-*Primal-dual active sets* move all offending indices at once: a few rounds from a good guess, no guarantee. The guess is
-the sets of a neighbouring problem, or a rough start. Where they do not end, a feasible active-set method with a
-ratio test takes over: one index at a time, each step descends, so it ends.
+*Primal-dual active sets* move all offending indices at once: they need few iterations from a good guess, but may not
+end. The guess is the sets of a similar problem, or those of an approximate solution. If they do not end, a feasible
+active-set method with a ratio test takes over: it moves one index at a time, and each step descends, so it ends.
 """
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
+from foldless.core.contracts import Vector
 from foldless.core.errors import NotPositiveDefinite, Undefined
-from foldless.machines.box_qp.initial_point import rough
-from foldless.machines.box_qp.problem import FREE, LOWER, UPPER
+from foldless.machines.box_qp.initial_point import initial_point
+from foldless.machines.box_qp.problem import FREE, LOWER, UPPER, BoxQP, Sets
 
-PATIENCE = 5  # rounds after which the offenders must be half as many as at first
-WARM, COLD = 12, 20  # rounds from the sets of a neighbour, and from a rough start
-ROUGH = (1e-4, 1e-6)  # violations of a rough start: first, and where the sets were still wrong
+STALL_ITERATIONS = 5  # after so many, the offenders must be half as many as at first
+WARM_ITERATIONS = 12  # from the sets of a similar problem
+COLD_ITERATIONS = 20  # from those of an approximate solution
+INITIAL_VIOLATIONS = (1e-4, 1e-6)  # of approximate solutions: the first, and the one after the first failed
+DESCENT_STEPS_PER_ROW, DESCENT_MIN_STEPS = 50, 1000
 
 
-def active_sets(qp, sets, rounds):
-    """Primal-dual active sets from a guess: (alpha, b, sets), or None when the rounds are spent.
+class BoxSolution(NamedTuple):
+    """The solution of a box problem."""
+
+    alpha: Vector
+    b: float
+    sets: Sets
+
+
+def active_sets(qp: BoxQP, sets: Sets, max_iterations: int) -> BoxSolution | None:
+    """Return the solution by primal-dual active sets from a guess, or None if they do not end.
 
     As long as the number of offenders falls all of them move; when it does not, only the worse half of them, then a
-    quarter: this ends most of the cycles that moving all of them runs into. Offenders that do not get fewer end it early.
+    quarter: this ends most of the cycles that moving all of them runs into. If they do not get fewer it ends early.
     """
-    share, fewest, first, bounded = 1.0, np.inf, None, None
-    for done in range(rounds):
+    fraction, fewest, first, bounded = 1.0, np.inf, None, None
+    for iteration in range(max_iterations):
         bounded = qp.bounded(sets, bounded)
         alpha, b, g = qp.on(sets, bounded)
         new = qp.offended(sets, alpha, g)
         moved = np.flatnonzero(new != sets)
         if not moved.size:
-            balanced = (
-                not qp.bias or np.any(sets == FREE) or abs(qp.y @ alpha - qp.total) <= qp.tolerance(alpha)
-            )
-            return (alpha, b, sets) if balanced else None
+            return BoxSolution(alpha, b, sets) if _is_balanced(qp, sets, alpha) else None
         first = moved.size if first is None else first
-        if done == PATIENCE and fewest > first / 2:
+        if iteration == STALL_ITERATIONS and fewest > first / 2:
             return None
-        share = min(1.0, 2 * share) if moved.size < fewest else share / 2
+        fraction = min(1.0, 2 * fraction) if moved.size < fewest else fraction / 2
         fewest = min(fewest, moved.size)
-        worst = moved[
-            np.argsort(-qp.violation(sets, alpha, g)[moved])[: max(1, int(np.ceil(share * moved.size)))]
-        ]
+        by_violation = moved[np.argsort(-qp.violation(sets, alpha, g)[moved])]
+        worst = by_violation[: max(1, int(np.ceil(fraction * moved.size)))]
         sets = sets.copy()
         sets[worst] = new[worst]
     return None
 
 
-def descend(qp, alpha):
-    """Feasible active-set method with a ratio test from any alpha: (alpha, b, sets)."""
+def _is_balanced(qp: BoxQP, sets: Sets, alpha: Vector) -> bool:
+    """Return True if beta has the prescribed sum; without a free index nothing else ensures that."""
+    if not qp.bias or np.any(sets == FREE):
+        return True
+    return bool(abs(qp.y @ alpha - qp.total) <= qp.tolerance(alpha))
+
+
+def descend(qp: BoxQP, alpha: Vector) -> BoxSolution:
+    """Return the solution by a feasible active-set method with a ratio test, from any alpha."""
     alpha = qp.feasible(alpha)
     sets, bounded = qp.split(alpha), None
-    for _ in range(50 * len(alpha) + 1000):
+    for _ in range(DESCENT_STEPS_PER_ROW * len(alpha) + DESCENT_MIN_STEPS):
         bounded = qp.bounded(sets, bounded)
         target, b, g = qp.on(sets, bounded)
         free = np.flatnonzero(sets == FREE)
@@ -66,17 +83,16 @@ def descend(qp, alpha):
         alpha, new = target, qp.offended(sets, target, g)
         moved = np.flatnonzero(new != sets)
         if not moved.size:
-            return alpha, b, sets
+            return BoxSolution(alpha, b, sets)
         sets = sets.copy()
-        for i in _worst(qp, g, moved, free.size):
-            sets[i] = FREE
+        sets[_to_release(qp, g, moved, free.size)] = FREE
     raise Undefined(
         "the active-set method of the support vector machine did not end; the problem is degenerate."
     )
 
 
-def _ratio(alpha, target, upper):
-    """Return how far towards ``target`` the box allows, and which index stops it (None: none does)."""
+def _ratio(alpha: Vector, target: Vector, upper: Vector) -> tuple[float, int | None]:
+    """Return how far towards ``target`` the box allows, and the index that stops it (None if none does)."""
     move = target - alpha
     with np.errstate(divide="ignore", invalid="ignore"):
         room = np.where(target < 0, alpha / -move, np.where(target > upper, (upper - alpha) / move, np.inf))
@@ -85,53 +101,47 @@ def _ratio(alpha, target, upper):
     return float(np.min(room)), int(np.argmin(room))
 
 
-def _worst(qp, g, moved, n_free):
-    """Return the index to release; with a bias and an empty free set the pair that disagrees most on b."""
+def _to_release(qp: BoxQP, g: Vector, moved: NDArray[np.intp], n_free: int) -> NDArray[np.intp]:
+    """Return the index to release; with a bias and no free index, the pair that disagrees most on b."""
     if not qp.bias or n_free:
         return moved[[np.argmax(np.abs(g[moved]))]]
     e = qp.y[moved] * g[moved]
     return moved[np.unique([np.argmin(e), np.argmax(e)])]
 
 
-def solve_box(qp, start=None):
+def solve_box(qp: BoxQP, start: Sets | None = None) -> BoxSolution:
     """Solve problem (1) to rounding.
 
     Parameters
     ----------
     qp : BoxQP
     start : array of shape (n,), optional
-        Sets of a neighbouring problem.
-
-    Returns
-    -------
-    alpha : array of shape (n,)
-    b : float
-    sets : array of shape (n,)
+        Sets of a similar problem.
 
     Raises
     ------
     NotPositiveDefinite
         If the matrix of eq. (2) is singular on the way or at the solution: add a ridge.
     """
-    if start is not None:
-        found = _from_neighbour(qp, start)
-        if found is not None:
-            return found
+    found = None if start is None else _from_neighbour(qp, start)
+    if found is not None:
+        return found
     if np.all(np.isinf(qp.upper) | (qp.upper == 0)):
         sets, alpha = np.where(qp.upper > 0, FREE, LOWER).astype(np.int8), np.zeros(len(qp.y))
-        found = active_sets(qp, sets, COLD)
-        return found if found is not None else descend(qp, alpha)
-    for violation in ROUGH:
-        alpha = rough(qp.gram, qp, violation)
-        found = active_sets(qp, qp.split(alpha), COLD)
+        found = active_sets(qp, sets, COLD_ITERATIONS)
+        return descend(qp, alpha) if found is None else found
+    for violation in INITIAL_VIOLATIONS:
+        alpha = initial_point(qp.gram, qp, violation)
+        found = active_sets(qp, qp.split(alpha), COLD_ITERATIONS)
         if found is not None:
             return found
     return descend(qp, alpha)
 
 
-def _from_neighbour(qp, start):
-    """Active sets from those of a neighbour; None too if they run into a singular block, which says little about K."""
+def _from_neighbour(qp: BoxQP, start: Sets) -> BoxSolution | None:
+    """Return the solution from the sets of a similar problem; None if they do not end or meet a singular block."""
     try:
-        return active_sets(qp, np.where(qp.upper > 0, start, LOWER).astype(np.int8), WARM)
+        return active_sets(qp, np.where(qp.upper > 0, start, LOWER).astype(np.int8), WARM_ITERATIONS)
     except NotPositiveDefinite:
+        # Sets of another problem may make a block singular although those of the solution do not.
         return None

@@ -13,70 +13,78 @@ Every index is *lower* (:math:`\alpha_i = 0`), *upper*
 .. math:: (K + D)_{FF}\, \beta_F + b 1 = c_F - K_{FU}\, \beta_U,  \tag{2}
 
 and the gradient :math:`g_i = y_i(K\beta + b - c)_i + D_i \alpha_i` is :math:`\ge 0` on the lower set and
-:math:`\le 0` on the upper one. How to find the sets is told in :mod:`foldless.machines.box_qp.active_set`.
+:math:`\le 0` on the upper one. The sets are found in :mod:`foldless.machines.box_qp.active_set`.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
-from foldless.core.contracts import Gram, Vector
+from foldless.core.contracts import Factor, Gram, Matrix, Vector
 from foldless.core.errors import NotPositiveDefinite
 from foldless.core.linalg import centre, cholesky, inverse_lower, solve_cholesky
 
 LOWER, FREE, UPPER = -1, 0, 1
-TOLERANCE = 1e-10  # on the gradient, whose natural size is 1
-DOMINANT = 1e-6  # a ridge above this fraction of the diagonal may be divided by
+GRADIENT_TOLERANCE = 1e-10  # the natural size of a gradient is 1
+GRADIENT_ROUNDING = 64 * np.finfo(float).eps  # of a gradient, relative to its largest terms
+DIVISIBLE_RIDGE = 1e-6  # fraction of the mean diagonal above which one may divide by the ridge
+PIVOT_ROUNDING = 10 * np.finfo(float).eps  # of a Cholesky pivot, per row and relative to the diagonal
+BISECTIONS = 200  # of the multiplier in a projection; more than doubles can tell apart
+
+Sets = NDArray[np.int8]
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """The bordered matrix of eq. (2) on the rows ``free``: ``[[K + D, 1], [1', 0]]``, or ``K + D`` without a bias."""
+    """The bordered matrix of eq. (2) on the free rows: ``[[K + D, 1], [1', 0]]``, or ``K + D`` without a bias."""
 
     gram: Gram  # of the free rows
     ridge: Vector
     bias: bool
 
     @cached_property
-    def _factor(self):
-        weak = np.min(self.ridge) <= DOMINANT * np.mean(self.gram.diag())
+    def _factor(self) -> Factor | None:
+        """Factor of the Gram, where the ridge is large enough to divide by."""
+        weak = np.min(self.ridge) <= DIVISIBLE_RIDGE * np.mean(self.gram.diag())
         return None if weak else self.gram.factor(1 / self.ridge, self.bias)
 
     @cached_property
-    def _root(self):
-        """Cholesky factor of the array: without a ridge to divide by there is no way around it."""
+    def _root(self) -> Matrix:
+        """Cholesky factor of the array, where the ridge is too small to divide by."""
         rows = np.arange(self.gram.n)
         K = self.gram.block(rows, rows)
-        if self.bias:  # the border makes constants invisible: put a harmless one back
+        if self.bias:
+            # The border hides constants, so centring changes nothing; a constant of K's size keeps it definite.
             K = centre(K)
             K += np.trace(K) / len(K) if len(K) > 1 else 1.0
         K.flat[:: len(K) + 1] += self.ridge
         return _safe_cholesky(K)
 
     @cached_property
-    def _ones(self):
+    def _ones(self) -> Vector:
         return self._plain(np.ones(self.gram.n))
 
-    def _plain(self, r):
+    def _plain(self, r: Matrix) -> Matrix:
         return solve_cholesky(self._root, r)
 
-    def solve(self, r):
+    def solve(self, r: Matrix) -> Matrix:
         """Return the first rows of the inverse times ``(r, 0)``."""
         if self._factor is not None:
             return self._factor.solve(r)
         v = self._plain(r)
         return v - np.multiply.outer(self._ones, (self._ones @ r) / self._ones.sum()) if self.bias else v
 
-    def matmul(self, v):
+    def matmul(self, v: Vector) -> Vector:
         """Return ``(K + D) v``."""
         return self.gram.matmul(v) + self.ridge * v
 
-    def border(self, r, v):
+    def border(self, r: Vector, v: Vector) -> float:
         """Return the multiplier that belongs to ``v = solve(r)``."""
         return float(np.mean(r - self.matmul(v))) if self.bias else 0.0
 
-    def inverse_diag(self):
+    def inverse_diag(self) -> Vector:
         """Return the diagonal of the leading block of the inverse."""
         if self._factor is not None:
             return self._factor.w * self._factor.inverse_diag()
@@ -84,16 +92,13 @@ class Block:
         diag = np.einsum("ij,ij->j", Linv, Linv)
         return diag - self._ones**2 / self._ones.sum() if self.bias else diag
 
-    def quadratic_diag(self, M):
-        """Return ``diag(M' A M)``, A the leading block of the inverse."""
-        return np.einsum("ij,ij->j", M, self.solve(M))
 
-
-def _safe_cholesky(K):
+def _safe_cholesky(K: Matrix) -> Matrix:
+    """Return the Cholesky factor, which overwrites K; raise if K is singular to rounding."""
     largest = np.max(np.diag(K), initial=0.0)
-    L = cholesky(K.T, overwrite=True)  # in place
+    L = cholesky(K.T, overwrite=True)
     pivots = np.diag(L) ** 2
-    if len(K) and np.min(pivots) < 10 * len(K) * np.finfo(float).eps * largest:
+    if len(K) and np.min(pivots) < PIVOT_ROUNDING * len(K) * largest:
         raise NotPositiveDefinite("a block of the Gram matrix", np.min(pivots), "Are there duplicated rows?")
     return L
 
@@ -128,63 +133,74 @@ class BoxQP:
     total: float = 0.0
 
     @property
-    def c(self):
+    def c(self) -> Vector:
         """The linear term."""
         return self.y if self.linear is None else self.linear
 
-    def block(self, free):
+    def embedded(self, rows: NDArray[np.intp], values: Vector) -> Vector:
+        """Return a vector (n,) with ``values`` at ``rows`` and zero elsewhere."""
+        out = np.zeros(len(self.y))
+        out[rows] = values
+        return out
+
+    def block(self, free: NDArray[np.intp]) -> Block:
         """Return the matrix of eq. (2)."""
         return Block(self.gram.subset(free), self.ridge[free], self.bias)
 
-    def bounded(self, sets, before=None):
-        """Return the signed coefficients at the upper bounds and ``K`` times them; ``before``: those of other sets."""
+    def bounded(self, sets: Sets, before: tuple[Vector, Vector] | None = None) -> tuple[Vector, Vector]:
+        """Return the signed coefficients at the upper bounds and ``K`` times them.
+
+        ``before`` is the result for other sets; only the differences from it are then multiplied.
+        """
         beta = np.where(sets == UPPER, self.y * np.where(np.isfinite(self.upper), self.upper, 0), 0.0)
-        old, theta = (0.0, 0.0) if before is None else before
+        old, theta = (np.zeros_like(beta), np.zeros_like(beta)) if before is None else before
         change = beta - old
         moved = np.flatnonzero(change)
         return beta, theta + self.gram.combine(moved, change[moved])
 
-    def on(self, sets, bounded=None):
-        """Solve eq. (2) for given sets; return alpha, b and the gradient."""
+    def on(self, sets: Sets, bounded: tuple[Vector, Vector] | None = None) -> tuple[Vector, float, Vector]:
+        """Return alpha, b and the gradient that solve eq. (2) for given sets."""
         beta, outer = self.bounded(sets) if bounded is None else bounded
         beta, theta = beta.copy(), outer
         free = np.flatnonzero(sets == FREE)
         if free.size:
-            block, r, start = self.block(free), self.c[free] - theta[free], 0.0
+            block, r = self.block(free), self.c[free] - theta[free]
+            # With a bias, start at equal coefficients that have the prescribed sum; the step then sums to zero.
+            start = np.full(free.size, (self.total - beta.sum()) / free.size if self.bias else 0.0)
             if self.bias:
-                start = np.full(free.size, (self.total - beta.sum()) / free.size)
                 r = r - block.matmul(start)
             step = block.solve(r)
             beta[free] = start + step
             theta, b = outer + self.gram.combine(free, beta[free]), block.border(r, step)
         else:
             b = self.middle(theta, sets) if self.bias else 0.0
-        alpha = self.y * beta + 0.0  # no negative zeros
+        alpha = self.y * beta + 0.0  # turns negative zeros into zeros
         return alpha, b, self.y * (theta + b - self.c) + self.ridge * alpha
 
-    def interval(self, theta, sets):
-        """Return the smallest and the largest bias that the bound indices admit."""
+    def interval(self, theta: Vector, sets: Sets) -> tuple[float, float]:
+        """Return the smallest and the largest bias that the indices at bounds admit."""
         edge, active = self.c - theta, self.upper > 0
-        below = active & (sets * self.y < 0)  # lower and positive, or upper and negative: b >= edge
+        # b >= edge for lower positive and upper negative points, b <= edge for the others.
+        below = active & (sets * self.y < 0)
         above = active & (sets * self.y > 0)
         return np.max(edge[below], initial=-np.inf), np.min(edge[above], initial=np.inf)
 
-    def middle(self, theta, sets):
+    def middle(self, theta: Vector, sets: Sets) -> float:
         """Return the middle of :meth:`interval` (its finite end if it has only one)."""
         low, high = self.interval(theta, sets)
         if np.isfinite(low) and np.isfinite(high):
             return float((low + high) / 2)
         return float(low if np.isfinite(low) else high)
 
-    def tolerance(self, alpha):
+    def tolerance(self, alpha: Vector) -> float:
         """Return the size below which a gradient is rounding."""
-        return TOLERANCE + 64 * np.finfo(float).eps * self._largest * np.sum(np.abs(alpha))
+        return float(GRADIENT_TOLERANCE + GRADIENT_ROUNDING * self._largest * np.sum(np.abs(alpha)))
 
     @cached_property
-    def _largest(self):
-        return np.max(self.gram.diag())
+    def _largest(self) -> float:
+        return float(np.max(self.gram.diag()))
 
-    def offended(self, sets, alpha, g):
+    def offended(self, sets: Sets, alpha: Vector, g: Vector) -> Sets:
         """Return the sets after moving every index that breaks its conditions."""
         new, tol = sets.copy(), self.tolerance(alpha)
         free, active = sets == FREE, self.upper > 0
@@ -194,30 +210,33 @@ class BoxQP:
         new[active & (sets == UPPER) & (g > tol)] = FREE
         return new
 
-    def violation(self, sets, alpha, g):
-        """Return how far each index is from its condition: gradients, and distances from the box in units of it."""
+    def violation(self, sets: Sets, alpha: Vector, g: Vector) -> Vector:
+        """Return how far each index is from its condition: its gradient, or its distance from the box relative to the box."""
         out = np.maximum(-alpha, alpha - self.upper)
         scale = np.where(np.isfinite(self.upper) & (self.upper > 0), self.upper, 1.0)
         return np.where(sets == FREE, out / scale, np.abs(g))
 
-    def split(self, alpha):
-        """Return the sets that alpha suggests."""
+    def split(self, alpha: Vector) -> Sets:
+        """Return the sets of alpha: at the lower bound, at the upper bound, or between."""
         return np.where(alpha <= 0, LOWER, np.where(alpha >= self.upper, UPPER, FREE)).astype(np.int8)
 
-    def feasible(self, alpha):
+    def feasible(self, alpha: Vector) -> Vector:
         """Return the point of the box (and of ``y'alpha = t``) nearest to alpha."""
         if not self.bias:
             return np.clip(alpha, 0, self.upper)
-        total = lambda t: float(self.y @ np.clip(alpha - t * self.y, 0, self.upper)) - self.total
+
+        def excess(shift: float) -> float:
+            return float(self.y @ np.clip(alpha - shift * self.y, 0, self.upper)) - self.total
+
         low = high = 0.0
-        step = 1.0 + np.max(np.abs(alpha))
-        while total(low) < 0:
+        step = 1.0 + float(np.max(np.abs(alpha)))
+        while excess(low) < 0:
             low -= step
             step *= 2
-        while total(high) > 0:
+        while excess(high) > 0:
             high += step
             step *= 2
-        for _ in range(200):
-            t = (low + high) / 2
-            low, high = (t, high) if total(t) > 0 else (low, t)
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if excess(middle) > 0 else (low, middle)
         return np.clip(alpha - high * self.y, 0, self.upper)

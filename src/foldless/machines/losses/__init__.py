@@ -1,18 +1,28 @@
-r"""Smooth convex losses, one small file each.
+r"""Convex losses, one small file each.
 
-A loss has ``check(y)`` (raise on wrong targets), ``value(y, z)``, ``derivatives(y, z)`` (the first three in the
-output z), ``start(y, weights)`` (the output of a machine that knows only the bias) and ``labels`` (whether targets are
--1 and 1).
+A smooth loss is a function of target and output with three derivatives (``SmoothLoss``); ``SmoothMachine(loss)`` takes any
+of them, and your own. ``Logistic`` and ``Poisson`` are those of our estimators; ``Squared``, ``LogCosh`` (robust regression)
+and ``SmoothSquaredHinge`` are for use with ``SmoothMachine``.
 
-The hinge losses are functions of the margin and have a protocol of their own: ``value(s)``, ``pull(s)``,
-``log_kappa(C)``.
+The hinge losses are functions of the margin (``MarginLoss``) and belong to the support vector machines.
 """
 
 from foldless.machines.losses.hinge import Hinge, SquaredHinge
 from foldless.machines.losses.log_cosh import LogCosh
 from foldless.machines.losses.logistic import Logistic
 from foldless.machines.losses.poisson import Poisson
+from foldless.machines.losses.protocols import MarginLoss, SmoothLoss
 from foldless.machines.losses.squared import Squared
 from foldless.machines.losses.squared_hinge import SmoothSquaredHinge
 
-__all__ = ["Hinge", "LogCosh", "Logistic", "Poisson", "SmoothSquaredHinge", "Squared", "SquaredHinge"]
+__all__ = [
+    "Hinge",
+    "LogCosh",
+    "Logistic",
+    "MarginLoss",
+    "Poisson",
+    "SmoothLoss",
+    "SmoothSquaredHinge",
+    "Squared",
+    "SquaredHinge",
+]

@@ -18,21 +18,23 @@ References
 import numpy as np
 from scipy.optimize import brentq
 
+from foldless.core.contracts import Vector
+
 
 class Hinge:
     r""":math:`\ell_1` of eq. (1)."""
 
     power = 1
 
-    def value(self, s):
+    def value(self, s: Vector) -> Vector:
         """Return the loss."""
         return np.maximum(1 - s, 0)
 
-    def pull(self, s):
+    def pull(self, s: Vector) -> Vector:
         """Return minus the derivative in s."""
         return (s < 1).astype(float)
 
-    def log_kappa(self, C):
+    def log_kappa(self, C: Vector | float) -> tuple[Vector, Vector]:
         """Return ``ln kappa`` and its derivative in C; eq. (2)."""
         C = np.asarray(C, float)
         return -np.log1p(np.exp(-2 * C)), 2 * np.exp(-2 * C) / (1 + np.exp(-2 * C))
@@ -43,15 +45,15 @@ class SquaredHinge:
 
     power = 2
 
-    def value(self, s):
+    def value(self, s: Vector) -> Vector:
         """Return the loss."""
         return np.maximum(1 - s, 0) ** 2 / 2
 
-    def pull(self, s):
+    def pull(self, s: Vector) -> Vector:
         """Return minus the derivative in s."""
         return np.maximum(1 - s, 0)
 
-    def log_kappa(self, C):
+    def log_kappa(self, C: Vector | float) -> tuple[Vector, Vector]:
         """Return ``ln kappa`` and its derivative in C; eq. (2)."""
         C = np.asarray(C, float)
         levels, back = np.unique(C, return_inverse=True)
@@ -61,7 +63,7 @@ class SquaredHinge:
         return value, plus * np.exp(value - C * plus) + minus * np.exp(value - C * minus)
 
 
-def balance(C):
+def balance(C: float) -> float:
     r"""Return the maximiser :math:`z_0` of eq. (2) for the squared hinge."""
     if C <= 1:
         return 0.0
