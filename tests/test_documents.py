@@ -4,6 +4,7 @@ import doctest
 import inspect
 import re
 import runpy
+import tomllib
 from importlib import import_module
 from pathlib import Path
 
@@ -168,6 +169,21 @@ def test_every_public_method_says_what_it_does(name):
 def test_the_docstring_reader_reads_numpydoc():
     text = "Sum.\n\nParameters\n----------\na, b : int, default=3\n    Two.\nc\n    Free.\n\nReturns\n-------\nd : int\n"
     assert documented(text) == {"a": "int, default=3", "b": "int, default=3", "c": ""}
+
+
+def test_there_is_one_version():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    citation = re.search(
+        r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert foldless.__version__ == project["version"] == citation[1]
+
+
+def test_the_function_compare_and_its_module_do_not_fight():
+    module = import_module("foldless.inspection.compare")
+    assert foldless.compare is module.compare
+    assert foldless.inspection.compare is module
+    assert inspect.isfunction(foldless.compare)
 
 
 def test_the_lines_of_the_readme_run():

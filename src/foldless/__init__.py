@@ -25,6 +25,8 @@ cli         core datasets kernels grams machines criteria searches tuning estima
 ``cli`` is the command line with its files, its report and the papers' tables.
 """
 
+from importlib.metadata import version
+
 from foldless import criteria, datasets, inspection, kernels, machines, searches
 from foldless.estimators import (
     KernelLogisticRegression,
@@ -39,7 +41,7 @@ from foldless.inspection.compare import compare
 from foldless.tuning.combine_kernels import combine_kernels
 from foldless.tuning.select_kernel import select_kernel
 
-__version__ = "0.1.0"
+__version__ = version("foldless")
 
 __all__ = [
     "KernelLSSVC",
