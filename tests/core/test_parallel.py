@@ -22,7 +22,7 @@ def test_blas_has_one_thread_and_its_own_again_afterwards():
 
 @pytest.mark.parametrize(("worth", "together"), [(3600.0, False), (0.0, True)])
 def test_workers_are_called_only_for_tasks_that_take_long(worth, together, monkeypatch):
-    monkeypatch.setattr(jobs, "WORTH", worth)
+    monkeypatch.setattr(jobs, "THREAD_MIN_SECONDS", worth)
     here = [
         thread is threading.main_thread() for thread in side_by_side([threading.current_thread] * 4, n_jobs=2)
     ]

@@ -15,12 +15,13 @@ from foldless.grams.builders import DenseBuilder, NystromBuilder
 from foldless.kernels import gram
 from foldless.machines import SmoothMachine
 from foldless.machines.losses import Logistic
-from foldless.tuning import candidate as plan
 from foldless.tuning.lookup import as_criterion, as_kernel, as_search
 from foldless.tuning.refinement import RefinementSchedule
 from foldless.tuning.select import select
 
 MACHINE = SmoothMachine(Logistic())
+# Widths so narrow that no landmarks come close to the kernel matrix, and so wide that a few landmarks hold all of it.
+NARROW, WIDE = RBF(0.5, (0.3, 0.7)), RBF(30.0, (20.0, 50.0))
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +53,7 @@ def test_a_name_and_its_object_choose_the_same(ripley):
     by_object = tune(
         ripley, kernel=as_kernel("rbf", ripley[0]), criterion=criteria.LOO(), search=searches.LBFGS()
     )
-    assert np.array_equal(thetas(by_name), thetas(by_object))
+    assert np.array_equal(thetas(by_name), thetas(by_object))  # the same calls in the same thread
     assert by_name.reading.value == by_object.reading.value
 
 
@@ -98,7 +99,7 @@ def test_every_search_by_name_reaches_the_same_optimum(ripley):
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "rbf-ard"])
-def test_gradients_need_fewer_looks_than_a_simplex_for_the_same_value(ripley, kernel):
+def test_gradients_need_fewer_evaluations_than_a_simplex_for_the_same_value(ripley, kernel):
     by_gradient, by_simplex = (tune(ripley, kernel=kernel, search=name) for name in ("lbfgs", "nelder-mead"))
     assert by_gradient.reading.value <= by_simplex.reading.value * (1 + 1e-4)
     assert 2 * len(by_gradient.outcome.trace) < len(by_simplex.outcome.trace)
@@ -141,7 +142,7 @@ def test_the_optimum_is_stationary(ripley):
     assert np.max(np.abs(chosen.objective(chosen.outcome.best.theta).gradient)) < 1e-2
 
 
-def test_more_starts_than_the_coarse_look_has_are_drawn_in_the_box(ripley):
+def test_more_starts_than_the_coarse_grid_has_are_drawn_in_the_box(ripley):
     chosen = tune(ripley, n_starts=13)
     assert sum(step.why == "start" for step in chosen.outcome.trace) == 0  # all of them are descended from
     assert chosen.reading.value <= tune(ripley).reading.value + 1e-6
@@ -176,40 +177,57 @@ def test_a_criterion_that_is_defined_nowhere_says_why(ripley, monkeypatch):
         tune(ripley)
 
 
-# Representations.
+# Gram approximations.
+
+
+def kinds(X, kernel=NARROW, **options):
+    """The types of the builders of a schedule, without repetitions."""
+    found = [type(b) for b in RefinementSchedule(X, **options).builders(kernel, np.random.default_rng(0))]
+    return list(dict.fromkeys(found))
 
 
 def test_small_problems_are_dense_and_larger_ones_start_on_landmarks(ripley, larger):
-    rng = np.random.default_rng(0)
-    assert [type(s) for s in RefinementSchedule(ripley[0], "auto").of(RBF(), rng)] == [DenseBuilder]
-    assert [type(s) for s in RefinementSchedule(larger[0], "auto").of(RBF(), rng)] == [
-        NystromBuilder,
-        DenseBuilder,
-    ]
-    assert [type(s) for s in RefinementSchedule(larger[0], "lowrank").of(RBF(), rng)] == [
-        NystromBuilder,
-        NystromBuilder,
-    ]
-    assert [type(s) for s in RefinementSchedule(larger[0], "dense").of(RBF(), rng)] == [DenseBuilder]
+    assert kinds(ripley[0]) == [DenseBuilder]
+    assert kinds(larger[0]) == [NystromBuilder, DenseBuilder]
+    assert kinds(larger[0], gram="lowrank") == [NystromBuilder]
+    assert kinds(larger[0], gram="dense") == [DenseBuilder]
 
 
 def test_noise_has_no_low_rank_form(larger):
     noisy = RBF() + WhiteKernel()
-    rng = np.random.default_rng(0)
-    assert [type(s) for s in RefinementSchedule(larger[0], "auto").of(noisy, rng)] == [DenseBuilder]
+    assert kinds(larger[0], noisy) == [DenseBuilder]
     with pytest.raises(ValueError, match="cannot hold the WhiteKernel"):
-        list(RefinementSchedule(larger[0], "lowrank").of(noisy, rng))
+        kinds(larger[0], noisy, gram="lowrank")
 
 
-def test_landmarks_multiply_while_a_look_stays_affordable():
-    assert RefinementSchedule(np.empty((420, 1)), "auto", None).counts == [100]
-    assert RefinementSchedule(np.empty((3000, 1)), "auto", None).counts == [100, 300, 900]
-    assert RefinementSchedule(np.empty((20_000, 1)), "auto", None).counts == [100, 300]
-    assert RefinementSchedule(np.empty((10_000_000, 1)), "auto", None).counts == [100]
-    assert RefinementSchedule(np.empty((420, 1)), "nystrom", 1000).counts == [420]
+@pytest.mark.parametrize("n", [420, 3000, 20_000, 10_000_000])
+@pytest.mark.parametrize("functions", [1, 9])
+def test_landmarks_grow_from_stage_to_stage_as_far_as_an_evaluation_is_affordable(n, functions):
+    counts = RefinementSchedule(np.empty((n, 1)), "lowrank", None, functions).landmark_counts
+    assert counts[0] >= 1
+    assert np.all(np.diff(counts) > 0)
+    assert counts[-1] <= n
+    if len(counts) > 1:
+        assert n * counts[-1] ** 2 <= 5e9  # operations of one evaluation
+        assert functions * counts[-1] <= 2000  # rows of one linear system
 
 
-def test_more_landmarks_than_rows_is_said(ripley):
+def test_a_given_number_of_landmarks_is_used():
+    assert RefinementSchedule(np.empty((3000, 1)), "nystrom", 250).landmark_counts == [250]
+    assert RefinementSchedule(np.empty((420, 1)), "nystrom", 1000).landmark_counts == [420]
+
+
+def test_functions_fitted_together_need_smaller_grams(rng):
+    X = rng.normal(size=(240, 2))
+    assert kinds(X, n_joint_functions=5) == [DenseBuilder]
+    assert kinds(X, n_joint_functions=25) == [NystromBuilder]
+    few, many = (
+        len(RefinementSchedule(X, n_joint_functions=k).last_builder(rng).landmarks) for k in (30, 60)
+    )
+    assert many <= few / 2 + 1
+
+
+def test_more_landmarks_than_rows_is_warned_about(ripley):
     with pytest.warns(LandmarkWarning, match="n_components=100 is more than the 80 rows"):
         chosen = tune(ripley, gram="nystrom", n_components=100)
     assert chosen.approximation_gap == pytest.approx(0, abs=1e-9)
@@ -228,14 +246,33 @@ def test_searching_on_landmarks_ends_where_the_dense_search_does(larger):
     assert tune(larger).reading.value == pytest.approx(tune(larger, gram="dense").reading.value, rel=5e-3)
 
 
-def test_a_second_stage_goes_on_from_the_optima_of_the_first(larger, monkeypatch):
-    monkeypatch.setattr(plan, "NEGLIGIBLE", -1.0)  # whatever the landmarks, they are never enough
-    chosen = tune(larger, gram="lowrank")
-    why = [step.why for step in chosen.outcome.trace]
-    assert why.count("start") == 10
-    assert len(chosen.builder.landmarks) > 64
-    first = tune(larger, gram="nystrom", n_components=64)
-    assert len(chosen.outcome.trace) > len(first.outcome.trace)
+def test_landmarks_that_miss_much_are_followed_by_a_search_on_the_whole_matrix(larger):
+    chosen, dense = tune(larger, kernel=NARROW), tune(larger, kernel=NARROW, gram="dense")
+    before = len(chosen.outcome.trace) - len(chosen.steps_on_last_gram)
+    assert before > 0
+    assert chosen.approximation_gap == 0
+    assert chosen.reading.value == pytest.approx(dense.reading.value, rel=5e-3)
+    assert all(step.why != "start" for step in chosen.steps_on_last_gram)  # it continues from the optima
+
+
+def test_landmarks_that_miss_nothing_are_searched_alone(larger):
+    chosen = tune(larger, kernel=WIDE)
+    assert chosen.steps_on_last_gram == chosen.outcome.trace
+
+
+def test_landmarks_multiply_until_they_suffice(larger):
+    chosen = tune(larger, kernel=NARROW, gram="lowrank")
+    first = tune(larger, kernel=NARROW, gram="nystrom", n_components=100)
+    assert len(chosen.builder.landmarks) > 100
+    assert len(chosen.outcome.trace) > len(chosen.steps_on_last_gram)
+    assert chosen.approximation_gap < first.approximation_gap
+
+
+def test_if_only_the_parameters_are_needed_the_last_fit_stays_on_the_landmarks(larger):
+    fine, coarse = (tune(larger, kernel=WIDE, refine_last_fit=refine) for refine in (True, False))
+    assert isinstance(coarse.builder, NystromBuilder)
+    assert np.array_equal(coarse.outcome.best.theta, fine.outcome.best.theta)
+    assert coarse.approximation_gap >= fine.approximation_gap == 0
 
 
 def test_no_random_state_is_the_same_every_time(larger):
@@ -249,10 +286,9 @@ def test_no_random_state_is_the_same_every_time(larger):
 
 
 @pytest.mark.parametrize("budget", [1, 4, 12])
-def test_a_budget_covers_all_stages_and_is_warned_about(larger, budget, monkeypatch):
-    monkeypatch.setattr(plan, "NEGLIGIBLE", -1.0)
+def test_a_budget_covers_all_stages_and_is_warned_about(larger, budget):
     with pytest.warns(SearchWarning, match=f"lbfgs ended after {budget} evaluations. The evaluation budget"):
-        chosen = tune(larger, max_evaluations=budget)
+        chosen = tune(larger, kernel=NARROW, max_evaluations=budget)
     assert len(chosen.outcome.trace) == budget
     assert chosen.outcome.stop is Stop.BUDGET
 
@@ -293,22 +329,25 @@ CANDIDATES = ["linear", "rbf", RBF(0.3, "fixed")]
 def test_of_several_kernels_the_lowest_criterion_wins(ripley):
     chosen = tune(ripley, kernel=CANDIDATES)
     alone = [tune(ripley, kernel=kernel).reading.value for kernel in CANDIDATES]
-    assert [trial.value for trial in chosen.trials] == alone
-    assert chosen.reading.value == min(alone)
+    assert [trial.value for trial in chosen.trials] == pytest.approx(alone, rel=1e-9)
+    assert chosen.reading.value == pytest.approx(min(alone), rel=1e-9)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 3])
 def test_candidates_side_by_side_give_the_same(ripley, n_jobs):
     in_turn, together = tune(ripley, kernel=CANDIDATES), tune(ripley, kernel=CANDIDATES, n_jobs=n_jobs)
-    assert [t.value for t in in_turn.trials] == [t.value for t in together.trials]
-    assert np.array_equal(thetas(in_turn), thetas(together))
+    # One BLAS thread or several may round differently, by which a search moves no further than its tolerance.
+    assert [t.value for t in together.trials] == pytest.approx([t.value for t in in_turn.trials], rel=1e-5)
+    assert together.kernel == in_turn.kernel or together.outcome.best.theta == pytest.approx(
+        in_turn.outcome.best.theta, abs=1e-2
+    )
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_starts_side_by_side_give_the_same(larger, n_jobs):
     in_turn, together = tune(larger, n_starts=3), tune(larger, n_starts=3, n_jobs=n_jobs)
-    assert np.array_equal(thetas(in_turn), thetas(together))
-    assert in_turn.reading.value == together.reading.value
+    assert together.reading.value == pytest.approx(in_turn.reading.value, rel=1e-5)
+    assert together.outcome.best.theta == pytest.approx(in_turn.outcome.best.theta, abs=1e-2)
 
 
 def test_candidates_share_the_budget(ripley):
@@ -336,21 +375,18 @@ def test_a_candidate_without_a_criterion_is_passed_over(ripley, monkeypatch):
 # Checkpoints.
 
 
-def test_a_checkpoint_resumes_over_stages(larger, tmp_path, monkeypatch):
-    monkeypatch.setattr(plan, "NEGLIGIBLE", -1.0)
-    monkeypatch.setattr(plan, "ENOUGH", -1.0)
+def test_a_checkpoint_resumes_over_stages(larger, tmp_path):
     file = tmp_path / "run.jsonl"
-    whole = tune(larger)
+    whole = tune(larger, kernel=NARROW)
     with pytest.warns(SearchWarning):
-        tune(larger, checkpoint=file, max_evaluations=14)
+        tune(larger, kernel=NARROW, checkpoint=file, max_evaluations=14)
     evaluated = len(file.read_text().splitlines())
-    resumed = tune(larger, checkpoint=file)
+    resumed = tune(larger, kernel=NARROW, checkpoint=file)
     assert resumed.reading.value == pytest.approx(whole.reading.value, rel=1e-6)
     lines = file.read_text().splitlines()
-    assert (
-        len(lines) - evaluated == len(resumed.outcome.trace) - 14 + 1
-    )  # one more opening line: the second stage
-    tune(larger, checkpoint=file)
+    new = [line for line in lines[evaluated:] if '"theta"' in line]
+    assert len(new) == len(resumed.outcome.trace) - 14
+    tune(larger, kernel=NARROW, checkpoint=file)
     assert file.read_text().splitlines() == lines
 
 
@@ -359,10 +395,8 @@ def test_other_data_in_the_same_file_are_another_search(ripley, tmp_path):
     file, kernel = tmp_path / "run.jsonl", RBF(0.5, (0.1, 2.0))
     tune((X, Y), kernel=kernel, checkpoint=file)
     shuffled = np.roll(Y, 7, axis=0)
-    assert (
-        tune((X, shuffled), kernel=kernel, checkpoint=file).reading.value
-        == tune((X, shuffled), kernel=kernel).reading.value
-    )
+    alone = tune((X, shuffled), kernel=kernel).reading.value
+    assert tune((X, shuffled), kernel=kernel, checkpoint=file).reading.value == pytest.approx(alone, rel=1e-9)
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
@@ -373,40 +407,3 @@ def test_candidates_share_a_checkpoint(ripley, tmp_path, n_jobs):
     again = tune(ripley, kernel=CANDIDATES, checkpoint=file)
     assert file.read_text().splitlines() == lines
     assert [t.value for t in again.trials] == pytest.approx([t.value for t in first.trials], rel=1e-6)
-
-
-def test_the_whole_matrix_is_searched_only_where_landmarks_hide_too_much(larger, monkeypatch):
-    monkeypatch.setattr(plan, "NEGLIGIBLE", -1.0)
-    monkeypatch.setattr(plan, "ENOUGH", np.inf)
-    short = tune(larger)
-    monkeypatch.setattr(plan, "ENOUGH", -1.0)
-    long = tune(larger)
-    assert [s.value for s in long.outcome.trace[: len(short.outcome.trace)]] == [
-        s.value for s in short.outcome.trace
-    ]
-    assert len(long.outcome.trace) > len(short.outcome.trace)
-    assert (
-        short.approximation_gap == long.approximation_gap == 0
-    )  # the last fit is on the whole matrix either way
-
-
-def test_functions_fitted_together_share_what_one_look_can_afford():
-    X = np.empty((600, 1))
-    assert RefinementSchedule(X, n_joint_functions=25).counts == [80]  # 2000 / 25
-    assert RefinementSchedule(np.empty((3000, 1)), n_joint_functions=9).counts == [100]
-    assert RefinementSchedule(np.empty((3000, 1)), n_joint_functions=2).counts == [100, 300, 900]
-    rng = np.random.default_rng(0)
-    assert [
-        type(s) for s in RefinementSchedule(rng.normal(size=(240, 2)), n_joint_functions=5).of(RBF(), rng)
-    ] == [DenseBuilder]
-    many = RefinementSchedule(rng.normal(size=(240, 2)), n_joint_functions=25)
-    assert [type(s) for s in many.of(RBF(), rng)] == [NystromBuilder]
-    assert len(many.last(rng).landmarks) == 200  # 5000 / 25
-
-
-def test_where_only_the_parameters_are_wanted_the_last_fit_stays_on_the_landmarks(larger):
-    fine, rough = (tune(larger, refine_last_fit=finer) for finer in (True, False))
-    assert isinstance(fine.builder, DenseBuilder)
-    assert isinstance(rough.builder, NystromBuilder)
-    assert np.array_equal(rough.outcome.best.theta, fine.outcome.best.theta)
-    assert rough.approximation_gap > fine.approximation_gap == 0

@@ -1,6 +1,6 @@
 """What a criterion is: a frozen record of options that reads a solution."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -81,13 +81,13 @@ class Criterion:
             raise self.unreadable(solution)
         return getattr(self, method)(solution)
 
-    def with_data_estimates(self, machine: Machine, grams: Sequence[Gram], Y: Matrix) -> Self:
+    def with_data_estimates(self, machine: Machine, grams: Iterable[Gram], Y: Matrix) -> Self:
         """Return the criterion with whatever it estimates once (a noise variance) fixed; by default itself.
 
         Parameters
         ----------
         machine : Machine
-        grams : sequence of Gram
+        grams : iterable of Gram
             One per candidate kernel, or the one at the start of a search.
         Y : array of shape (n, k)
         """

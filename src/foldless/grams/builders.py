@@ -5,6 +5,7 @@ A representation owns the points and their distances, so that a search that move
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -29,6 +30,7 @@ class DenseBuilder:
     """
 
     X: object
+    exact: ClassVar[bool] = True  # whether the Gram is the kernel matrix itself
 
     @cached_property
     def pairs(self):
@@ -109,6 +111,7 @@ class NystromBuilder:
 
     X: object
     landmarks: np.ndarray
+    exact: ClassVar[bool] = False
 
     @cached_property
     def _cross(self):
@@ -185,6 +188,7 @@ class ChunkedBuilder:
 
     X: object
     chunk: int | None = None
+    exact: ClassVar[bool] = True
 
     def gram(self, kernel):
         """Return the Gram of ``kernel``; nothing is computed yet."""

@@ -28,7 +28,7 @@ from foldless.estimators.registry import MACHINES
 from foldless.inspection.comparison import Comparison, Row
 from foldless.inspection.metrics import prediction_error
 from foldless.inspection.relevance import length_scales
-from foldless.tuning.shared_cache import Pool, sharing
+from foldless.tuning.shared_cache import GramCache, SharedGrams
 from foldless.tuning.validation_split import split_rows
 
 # Skipped by criteria="all": "cv" and "evidence-hmc" are slow, "effective-parameters" is not a cost. They run if named.
@@ -209,12 +209,20 @@ def _measure_all(
     models: list[Pipeline], X: Matrix, y: NDArray[Any], train: NDArray[np.intp], test: NDArray[np.intp]
 ) -> list[_Measurement]:
     """Fit every model on one split and measure its error on the rows held out."""
-    with sharing() as pool:
-        return [_measure(pool, clone(model), X, y, train, test) for model in models]
+    cache = GramCache()
+    return [_measure(cache, _sharing(clone(model), cache), X, y, train, test) for model in models]
+
+
+def _sharing(model: Pipeline, cache: GramCache) -> Pipeline:
+    """Let the estimator share its Grams with the others, if it can."""
+    estimator = model[-1]
+    if "gram" in estimator.get_params():
+        estimator.set_params(gram=SharedGrams(estimator.gram, cache))
+    return model
 
 
 def _measure(
-    pool: Pool,
+    cache: GramCache,
     model: Pipeline,
     X: Matrix,
     y: NDArray[Any],
@@ -222,7 +230,7 @@ def _measure(
     test: NDArray[np.intp],
 ) -> _Measurement:
     """Fit and measure; the seconds include those of shared results that another fit computed."""
-    begun = time.perf_counter() + pool.saved
+    begun = time.perf_counter() + cache.saved_seconds
     note = ""
     try:
         with warnings.catch_warnings():
@@ -230,7 +238,7 @@ def _measure(
             model.fit(X[train], y[train])
     except FoldlessError as error:
         note = str(error)
-    seconds = pool.saved + time.perf_counter() - begun
+    seconds = cache.saved_seconds + time.perf_counter() - begun
     if note:
         return _Measurement(np.nan, np.nan, seconds, {}, note)
     wrong = prediction_error(y[test], model.predict(X[test]), is_classifier(model))

@@ -1,260 +1,268 @@
-r"""Search, stage by stage, and fit: what is done for one candidate kernel."""
+r"""One candidate kernel: a search on each Gram approximation in turn, and the final fit."""
 
 import time
 import warnings
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from joblib import hash as joblib_hash
+from sklearn.gaussian_process.kernels import Kernel
 
-from foldless.core.contracts import Box, Stop
+from foldless.core.contracts import Box, Machine, Matrix, Outcome, Step, Stop, Vector, Watch
 from foldless.core.errors import CriterionWarning, SearchWarning, Undefined
 from foldless.criteria.base import Criterion
-from foldless.grams.builders import DenseBuilder, NystromBuilder
-from foldless.kernels.evaluate import diagonal
-from foldless.kernels.precomputed import is_precomputed
 from foldless.machines import NoMachine
 from foldless.searches.base import Search
-from foldless.searches.starts import sobol_starts
 from foldless.tuning.objective import Objective
 from foldless.tuning.refinement import RefinementSchedule, approximation_gap
 from foldless.tuning.result import Selection
-from foldless.tuning.shared_cache import shared_builder
-from foldless.tuning.validation_split import held_out_cost, improvements, set_aside
+from foldless.tuning.search_space import SearchSpace
 
-FINISH = 1500  # rows up to which the last fit is on the whole matrix even where the search needed less
-NEGLIGIBLE = 0.03  # e / n of stages (1) below which more landmarks change nothing that matters
-ENOUGH = 0.3  # the same before the whole matrix, whose looks cost ten times more
-REGULARISATION = (1e-5, 1e7)  # of C times the mean diagonal of K
-CUT_SHORT = (Stop.BUDGET, Stop.TIME, Stop.INTERRUPTED)
-WIDTHS = (-2.0, -1.0, 0.0, 1.0, 2.0)  # coarse look: log width about the start
-STRENGTHS = (0.0, 3.0)  # and log C
+# Approximation gap e / n at which more landmarks no longer matter, and at which a search on the whole matrix, whose
+# evaluations take ten times longer, no longer pays.
+MAX_GAP, MAX_GAP_BEFORE_DENSE = 0.03, 0.3
+# Rows up to which the last fit is on the whole matrix even if the search needed less.
+REFINED_FIT_MAX_ROWS = 1500
+# A regularisation is at its bound if it is closer than this fraction of the range.
+BOUND_FRACTION = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class RunOptions:
+    """How a search is run; except by ending it early, these options do not change what is chosen.
+
+    Attributes
+    ----------
+    max_evaluations : int or None
+    time_budget : float or None
+        Seconds.
+    n_jobs : int or None
+    watch : callable or None
+        Called with every :class:`Step`.
+    checkpoint : path or None
+    """
+
+    max_evaluations: int | None = None
+    time_budget: float | None = None
+    n_jobs: int | None = None
+    watch: Watch | None = None
+    checkpoint: str | Path | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """One Gram approximation after the search on it.
+
+    Attributes
+    ----------
+    objective : Objective
+    outcome : Outcome
+        The best step and the optima on this Gram; the trace is that of all stages so far.
+    steps : tuple of Step
+        The steps on this Gram.
+    gap : float
+        Approximation gap at the best step.
+    fit_start : object
+        Warm start for a fit at the best step.
+    """
+
+    objective: Objective
+    outcome: Outcome
+    steps: tuple[Step, ...]
+    gap: float
+    fit_start: Any
+
+    @classmethod
+    def after(cls, before: "Stage | None", objective: Objective, outcome: Outcome) -> "Stage":
+        """Return the stage of a search that follows another; the fit behind the gap is not kept, for it is large."""
+        kernel, _, solution = objective.solve(outcome.best.theta)
+        gap = approximation_gap(kernel, objective.builder.X, solution)
+        trace = outcome.trace if before is None else before.outcome.trace + outcome.trace
+        return cls(objective, replace(outcome, trace=trace), outcome.trace, gap, solution.start)
+
+    def ended_by(self, stop: Stop) -> "Stage":
+        """Return the stage as the last one, for another reason than its own."""
+        return replace(self, outcome=replace(self.outcome, stop=stop))
+
+    @property
+    def is_last(self) -> bool:
+        """Whether no other Gram needs to be searched."""
+        return self.gap <= MAX_GAP or self.outcome.stop.cut_short
 
 
 @dataclass(frozen=True, eq=False)
 class CandidateTuner:
-    """What stays the same for every candidate kernel."""
+    """Tunes a kernel; everything else is the same for every candidate.
 
-    X: Any
-    Y: Any
-    machine: Any
+    Parameters
+    ----------
+    schedule : RefinementSchedule
+        The points, and how their Grams are approximated.
+    Y : array of shape (n, k)
+    machine, criterion, search
+    tune_machine : bool
+        Whether the regularisation is tuned with the kernel.
+    regularisation : pair of float, optional
+        Lowest and highest value of it.
+    refine_last_fit : bool
+        Whether the last fit may use a more accurate Gram than the search.
+    seed : int or Generator
+        Draws the landmarks.
+    options : RunOptions
+    """
+
+    schedule: RefinementSchedule
+    Y: Matrix
+    machine: Machine
     criterion: Criterion
     search: Search
     tune_machine: bool = True
     regularisation: tuple[float, float] | None = None
-    gram: str = "auto"
-    n_components: int | None = None
     refine_last_fit: bool = True
     seed: Any = 0
-    max_evaluations: int | None = None
-    time_budget: float | None = None
-    n_jobs: int | None = None
-    watch: Any = None
-    checkpoint: Any = None
+    options: RunOptions = field(default_factory=RunOptions)
 
-    @cached_property
-    def stages(self):
-        """The representations to search on."""
-        n_functions = self.machine.n_joint_functions(self.Y.shape[1])
-        return RefinementSchedule(self.X, self.gram, self.n_components, n_functions)
+    def tune(self, kernel: Kernel, number: int = 0) -> Selection:
+        """Search on each Gram approximation in turn until it is accurate enough, then fit at the best point.
 
-    def run(self, kernel, number=0):
-        """Search and fit; on a part of the rows first where the search is to be stopped by the others."""
-        if self.search.validation is None:
-            return self.descend(kernel, number)
-        return self.stopped_early(kernel, number)
-
-    def stopped_early(self, kernel, number):
-        """Search on a part of the rows, fit all of them at the step that is best on the other part."""
-        if is_precomputed(kernel):
-            raise ValueError("early stopping needs points, not a precomputed Gram matrix.")
-        train, test = set_aside(self.Y, self.search.validation, self.search.seed)
-        machine = self.machine.on_rows(train)
-        part = replace(
-            self, X=self.X[train], Y=self.Y[train], machine=machine, search=self.search.without_early_stopping
-        )
-        rehearsal = part.descend(kernel, number)
-        best = min(
-            improvements(rehearsal.steps_on_last_gram),
-            key=lambda step: held_out_cost(rehearsal.objective, step.theta, self.X[test], self.Y[test]),
-        )
-        outcome = replace(rehearsal.outcome, best=best, optima=(best,))
-        *_, whole = self.stages.of(kernel, np.random.default_rng(self.seed))
-        problem = Objective(kernel, self.machine, self.criterion, whole, self.Y, self.tune_machine)
-        return replace(self.finish(problem, outcome), steps_on_last_gram=rehearsal.steps_on_last_gram)
-
-    def descend(self, kernel, number):
-        """Search on each representation in turn until the approximation no longer matters, then fit."""
-        rng = np.random.default_rng(self.seed)
-        problem, outcome, fine, (gap, start) = self.search_stages(kernel, number, rng)
-        self.warn_if_cut_short(outcome.stop, len(outcome.trace))
-        self.warn_if_at_bound(outcome, self.box(kernel, self.scale(kernel)))
-        if self.ends_finer(gap):
-            problem = replace(problem, builder=self.stages.last(rng))
-        chosen = self.finish(problem.with_machine(self.machine), outcome, start)
-        return replace(chosen, steps_on_last_gram=fine)
-
-    def search_stages(self, kernel, number, rng):
-        """Return the last problem searched, the outcome, its steps there, and the gap and the warm start at the best."""
-        deadline = self.deadline()
-        scale, section = self.scale(kernel), self.section(kernel, number)
-        outcome, fine, starts, last = None, (), self.starts(kernel, scale), (np.inf, None)
-        for stage, builder in enumerate(self.stages.of(kernel, rng)):
-            if last[0] <= ENOUGH and isinstance(builder, DenseBuilder):
+        Parameters
+        ----------
+        kernel : Kernel
+        number : int
+            Position among the candidates; it is part of the name of the search in a checkpoint.
+        """
+        rng, begun = np.random.default_rng(self.seed), time.perf_counter()
+        space, section = self.space(kernel), self.section(kernel, number)
+        stage: Stage | None = None
+        for i, builder in enumerate(self.schedule.builders(kernel, rng)):
+            if stage is not None and stage.gap <= MAX_GAP_BEFORE_DENSE and builder.exact:
                 break
-            builder = shared_builder(builder)
-            problem = Objective(
-                kernel, self.with_search_accuracy, self.criterion, builder, self.Y, self.tune_machine
+            objective = self.objective(kernel, builder)
+            stage = self.search_on(objective, space, stage, begun, f"{section}.{i}")
+            if stage.is_last:
+                break
+        assert stage is not None
+        self.warn_if_cut_short(stage.outcome)
+        self.warn_if_at_bound(stage.outcome.best.theta, space.box)
+        return self.final_fit(stage, rng)
+
+    def search_on(
+        self, objective: Objective, space: SearchSpace, before: Stage | None, begun: float, section: str
+    ) -> Stage:
+        """Search on one Gram with the budget that is left; an interrupt keeps the stage before, if there is one.
+
+        Parameters
+        ----------
+        objective : Objective
+        space : SearchSpace
+        before : Stage or None
+            The search continues from its optima.
+        begun : float
+            When the first stage began, by ``time.perf_counter``.
+        section : str
+            Name of the search in a checkpoint.
+        """
+        options, left = self.options, self._evaluations_left(before)
+        if before is not None and left is not None and left <= 0:
+            return before.ended_by(Stop.BUDGET)
+        starts = space.starts if before is None else [step.theta for step in before.outcome.optima]
+        try:
+            outcome = self._search_for(objective, before)(
+                objective,
+                space.box,
+                starts,
+                max_evaluations=left,
+                time_budget=_seconds_left(options.time_budget, begun),
+                watch=options.watch,
+                checkpoint=options.checkpoint,
+                section=section,
+                n_jobs=options.n_jobs,
             )
-            after = self.walk_on(problem, scale, starts, outcome, deadline, f"{section}.{stage}")
-            fine = after.trace or fine
-            outcome = self.join(outcome, after)
-            last = self.approximation_gap_at(problem, outcome.best.theta)
-            if last[0] <= NEGLIGIBLE or outcome.stop in CUT_SHORT:
-                break
-            starts = [step.theta for step in outcome.optima]
-        return problem, outcome, fine, last
+        except KeyboardInterrupt:
+            if before is None:
+                raise
+            return before.ended_by(Stop.INTERRUPTED)
+        if not np.isfinite(outcome.best.value):
+            note = outcome.best.note
+            raise Undefined(f"{self.criterion.name} is defined nowhere it was looked for: {note}")
+        return Stage.after(before, objective, outcome)
 
-    def approximation_gap_at(self, problem, theta):
-        """Return what the representation hides at ``theta``, and a warm start; the fit itself is let go."""
-        kernel, _, solution = problem.solve(theta)
-        return approximation_gap(kernel, self.X, solution), solution.start
+    def _evaluations_left(self, before: Stage | None) -> int | None:
+        if self.options.max_evaluations is None:
+            return None
+        return self.options.max_evaluations - (0 if before is None else len(before.outcome.trace))
 
-    def deadline(self):
-        """When to end, by the clock of ``time.perf_counter``; ``None`` is never."""
-        return None if self.time_budget is None else time.perf_counter() + self.time_budget
+    def _search_for(self, objective: Objective, before: Stage | None) -> Search:
+        """Return the search as it was given, less accurate on the first landmarks, with shorter steps after them."""
+        if before is not None:
+            return self.search.near_optimum
+        return self.search if objective.builder.exact else self.search.with_search_accuracy
 
-    def ends_finer(self, gap):
-        """Whether the last fit is on a finer representation than the search needed."""
-        free = self.refine_last_fit and self.stages.free
-        return free and gap > 0 and (self.X.shape[0] <= FINISH or gap > NEGLIGIBLE)
+    def objective(self, kernel: Kernel, builder: Any) -> Objective:
+        """Return the objective of a search, with the machine at the accuracy that a search needs."""
+        machine = NoMachine() if self.criterion.ignores_machine else self.machine.with_search_accuracy
+        return Objective(kernel, machine, self.criterion, builder, self.Y, self.tune_machine)
 
-    def finish(self, problem, outcome, start=None):
-        """Fit at the best point with all digits."""
-        kernel, machine, solution = problem.solve(outcome.best.theta, start)
+    def space(self, kernel: Kernel) -> SearchSpace:
+        """Return bounds and starts of the search."""
+        machine = self.machine if self.tune_machine else None
+        return SearchSpace.around(kernel, machine, self.schedule.X, self.regularisation, self.search.n_starts)
+
+    def section(self, kernel: Kernel, number: int) -> str:
+        """Return the name of this search in a checkpoint: a fingerprint of everything it depends on."""
+        if self.options.checkpoint is None:
+            return str(number)
+        schedule = replace(self.schedule, gram=self.schedule.form)
+        search = replace(self.search, checkpoint=None)
+        parts = replace(self, schedule=schedule, search=search, options=RunOptions())
+        return f"{joblib_hash((kernel, parts))}.{number}"
+
+    def final_fit(self, stage: Stage, rng: np.random.Generator) -> Selection:
+        """Fit at the best point of a stage, on a more accurate Gram if that is worthwhile."""
+        objective = stage.objective
+        if self._refines(stage.gap):
+            objective = replace(objective, builder=self.schedule.last_builder(rng))
+        fitted = self.fit_at(objective.with_machine(self.machine), stage.outcome, stage.fit_start)
+        return replace(fitted, steps_on_last_gram=stage.steps)
+
+    def _refines(self, gap: float) -> bool:
+        """Return whether the last fit uses a more accurate Gram than the search."""
+        may_refine = self.refine_last_fit and self.schedule.is_automatic and gap > 0
+        return may_refine and (self.schedule.n <= REFINED_FIT_MAX_ROWS or gap > MAX_GAP)
+
+    def fit_at(self, objective: Objective, outcome: Outcome, start: Any = None) -> Selection:
+        """Fit at the best point of an outcome to all digits."""
+        kernel, machine, solution = objective.solve(outcome.best.theta, start)
         return Selection(
             kernel=kernel,
             machine=machine,
             criterion=self.criterion,
-            builder=problem.builder,
+            builder=objective.builder,
             solution=solution,
             reading=self.criterion(solution),
             outcome=outcome,
-            approximation_gap=approximation_gap(kernel, self.X, solution),
-            objective=problem,
+            approximation_gap=approximation_gap(kernel, self.schedule.X, solution),
+            objective=objective,
         )
 
-    def section(self, kernel, number):
-        """Name of this search in a checkpoint file: what it depends on, in short."""
-        if self.checkpoint is None:
-            return str(number)
-        search = replace(self.search, checkpoint=None)
-        ends = dict.fromkeys(("max_evaluations", "time_budget", "n_jobs", "watch", "checkpoint"))
-        parts = replace(self, search=search, **ends)
-        return f"{joblib_hash((kernel, parts))}.{number}"
+    def warn_if_cut_short(self, outcome: Outcome) -> None:
+        """Warn about a search that a budget or an interrupt ended."""
+        if outcome.stop.cut_short:
+            message = f"{self.search.name} ended after {len(outcome.trace)} evaluations. {outcome.stop.value}"
+            warnings.warn(SearchWarning(message), stacklevel=2)
 
-    @property
-    def with_search_accuracy(self):
-        """The machine at the accuracy a search needs: none at all for a criterion that does not look at it."""
-        return NoMachine() if self.criterion.ignores_machine else self.machine.with_search_accuracy
-
-    def scale(self, kernel):
-        """Mean diagonal of the kernel matrix: the regularisation is searched in its units."""
-        mean = float(np.mean(diagonal(kernel, self.X)))
-        return mean if np.isfinite(mean) and mean > 0 else 1.0
-
-    def box(self, kernel, scale):
-        """Bounds: the kernel's own, and those given for the regularisation, or a wide range."""
-        bounds = kernel.bounds.reshape(-1, 2)
-        if self.tune_machine:
-            usual = np.sort(self.theta_of_log_C(scale, np.log(REGULARISATION)))
-            bounds = np.vstack(
-                [bounds, usual if self.regularisation is None else np.log(self.regularisation)]
-            )
-        return Box(bounds[:, 0], bounds[:, 1])
-
-    def theta_of_log_C(self, scale, strength):
-        """The machine's theta for a given strength of fit (log C, or minus log alpha, in units of ``scale``)."""
-        return self.machine.sign * (np.asarray(strength) - np.log(scale))
-
-    def starts(self, kernel, scale):
-        """A coarse look at widths and regularisation around the kernel as given; more if more descents are asked."""
-        starts = self.coarse_grid(kernel, scale)
-        wanted = self.search.n_starts - len(starts)
-        box = self.box(kernel, scale)
-        return starts + sobol_starts(box, wanted) if box.size else starts
-
-    def coarse_grid(self, kernel, scale):
-        """Widths and regularisation around the kernel as given."""
-        wide = _length_scales(kernel)
-        widths = [kernel.theta + width * wide for width in (WIDTHS if len(kernel.theta) else (0.0,))]
-        strengths = (
-            self.theta_of_log_C(scale, STRENGTHS).reshape(-1, 1) if self.tune_machine else [np.zeros(0)]
-        )
-        return [np.r_[width, strength] for width in widths for strength in strengths]
-
-    def walk_on(self, problem, scale, starts, before, *rest):
-        """Walk; an interrupt before the first look on a finer representation keeps what the coarser one gave."""
-        try:
-            return self.walk(problem, scale, starts, before, *rest)
-        except KeyboardInterrupt:
-            if before is None:
-                raise
-            return replace(before, trace=(), stop=Stop.INTERRUPTED)
-
-    def walk(self, problem, scale, starts, before, deadline, section):
-        """Run the search with what is left of the budget."""
-        used = 0 if before is None else len(before.trace)
-        if self.max_evaluations is not None and used >= self.max_evaluations:
-            return replace(before, trace=(), stop=Stop.BUDGET)
-        outcome = self.search_for_stage(problem, before)(
-            problem,
-            self.box(problem.kernel, scale),
-            starts,
-            max_evaluations=None if self.max_evaluations is None else self.max_evaluations - used,
-            time_budget=None if deadline is None else deadline - time.perf_counter(),
-            watch=self.watch,
-            checkpoint=self.checkpoint,
-            section=section,
-            n_jobs=self.n_jobs,
-        )
-        if not np.isfinite(outcome.best.value):
-            note = outcome.best.note
-            raise Undefined(f"{self.criterion.name} is defined nowhere it was looked for: {note}")
-        return outcome
-
-    def search_for_stage(self, problem, before):
-        """The search as it is, rough on the first landmarks, polishing after them."""
-        if before is not None:
-            return self.search.near_optimum
-        return (
-            self.search.with_search_accuracy if isinstance(problem.builder, NystromBuilder) else self.search
-        )
-
-    def join(self, before, after):
-        """Return the outcome of both; the best and the optima are those of the finer representation."""
-        return after if before is None else replace(after, trace=before.trace + after.trace)
-
-    def warn_if_cut_short(self, stop, count=0):
-        """Warn about a search that was cut short."""
-        if stop in CUT_SHORT:
-            after = f" after {count} evaluations" if count else ""
-            warnings.warn(SearchWarning(f"{self.search.name} ended{after}. {stop.value}"), stacklevel=2)
-
-    def warn_if_at_bound(self, outcome, box):
-        """Warn where a criterion that must not be minimised over everything ends at a bound of the regularisation."""
-        if self.criterion.tunes_kernel or not (self.criterion.may_diverge_in_C and self.tune_machine):
+    def warn_if_at_bound(self, theta: Vector, box: Box) -> None:
+        """Warn if a criterion whose minimum may mean nothing ends at a bound of the regularisation."""
+        criterion = self.criterion
+        if criterion.tunes_kernel or not (criterion.may_diverge_in_C and self.tune_machine):
             return
-        last, low, high = outcome.best.theta[-1], box.low[-1], box.high[-1]
-        if min(last - low, high - last) < 1e-3 * (high - low):
-            message = f"{self.criterion.name} is lowest at the edge of the range of the regularisation: "
-            warnings.warn(CriterionWarning(message + f"{self.criterion.reason_against}."), stacklevel=2)
+        last, low, high = theta[-1], box.low[-1], box.high[-1]
+        if min(last - low, high - last) < BOUND_FRACTION * (high - low):
+            message = f"{criterion.name} is lowest at the edge of the range of the regularisation: "
+            warnings.warn(CriterionWarning(message + f"{criterion.reason_against}."), stacklevel=2)
 
 
-def _length_scales(kernel):
-    """Return 1 where theta is a length scale and 0 elsewhere; without any, 1 everywhere."""
-    free = [h for h in kernel.hyperparameters if not h.fixed]
-    wide = np.array([float("length_scale" in h.name) for h in free for _ in range(h.n_elements)])
-    return wide if np.any(wide) else np.ones(len(kernel.theta))
+def _seconds_left(time_budget: float | None, begun: float) -> float | None:
+    return None if time_budget is None else begun + time_budget - time.perf_counter()

@@ -1,5 +1,7 @@
 """Names given by a user -> kernel, criterion and search objects."""
 
+from typing import Any
+
 from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 
 from foldless import criteria, searches
@@ -9,8 +11,8 @@ from foldless.kernels.by_name import named_kernel
 from foldless.searches.base import Search
 
 
-def as_kernel(kernel, X):
-    """Return a kernel object for a name or a kernel."""
+def as_kernel(kernel: str | Kernel, X: Any) -> Kernel:
+    """Return the kernel object for a name or a kernel; a name's bounds come from the points ``X``."""
     if isinstance(kernel, str):
         return named_kernel(kernel, X)
     if not isinstance(kernel, Kernel) or isinstance(kernel, CompoundKernel):
@@ -20,8 +22,8 @@ def as_kernel(kernel, X):
     return kernel
 
 
-def as_criterion(criterion):
-    """Return a criterion object for a name or an object."""
+def as_criterion(criterion: str | Criterion) -> Criterion:
+    """Return the criterion object for a name or a criterion."""
     if isinstance(criterion, Criterion):
         return criterion
     if criterion not in criteria.BY_NAME:
@@ -29,8 +31,8 @@ def as_criterion(criterion):
     return criteria.BY_NAME[criterion]()
 
 
-def as_search(search, n_starts=None):
-    """Return a search object for a name or an object."""
+def as_search(search: str | Search, n_starts: int | None = None) -> Search:
+    """Return the search object for a name or a search, with ``n_starts`` local searches if it has such an option."""
     if not isinstance(search, Search):
         if search not in searches.BY_NAME:
             raise UnknownName("search", search, searches.BY_NAME)

@@ -5,105 +5,116 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
 
-from foldless.core.contracts import Evaluation, HasPrior, Matrix, Reading
+from foldless.core.contracts import Evaluation, Gram, HasPrior, Machine, Matrix, Reading, Vector
 from foldless.core.errors import NotPositiveDefinite, Undefined
-from foldless.tuning.shared_cache import shared
+from foldless.criteria.base import Criterion
+
+# A fit or a criterion that does not exist at some theta raises one of these.
+UNDEFINED_ERRORS = (Undefined, NotPositiveDefinite, np.linalg.LinAlgError)
 
 
 @dataclass(frozen=True, eq=False)
 class Objective(HasPrior):
-    """Everything but ``theta``: calling it evaluates the criterion.
+    """The criterion as a function of ``theta``.
 
     Parameters
     ----------
     kernel, machine, criterion
-        ``theta`` is the kernel's, followed by the machine's if ``tune_machine``.
-    representation : DenseBuilder or NystromBuilder
-        Where the Gram comes from.
+        ``theta`` holds the kernel's parameters, followed by the machine's if ``tune_machine``.
+    builder : Builder
+        Turns a kernel into a Gram.
     Y : array of shape (n, k)
     tune_machine : bool
         Whether the machine's hyper-parameter is part of ``theta``.
     """
 
-    kernel: Any
-    machine: Any
-    criterion: Any
+    kernel: Kernel
+    machine: Machine
+    criterion: Criterion
     builder: Any
     Y: Matrix
     tune_machine: bool = True
 
     @property
-    def theta(self):
-        """The parameters of the kernel and machine as they stand."""
+    def theta(self) -> Vector:
+        """The parameters of the kernel and the machine as they were given."""
         machine = self.machine.theta if self.tune_machine else np.zeros(0)
         return np.r_[self.kernel.theta, machine]
 
     @property
-    def nats_per_unit(self):
-        """What one unit of the criterion is worth in nats of the log likelihood."""
+    def nats_per_unit(self) -> float:
+        """Nats of the log likelihood in one unit of the criterion."""
         return self.criterion.nats_per_unit(self.machine, *self.Y.shape)
 
-    def prior(self):
-        """Return centres and deviations of the criterion's normal prior on ``theta``; see :meth:`Criterion.prior`."""
-        return self.criterion.prior(self.kernel, self.machine if self.tune_machine else None)
+    def prior(self) -> tuple[Vector, Vector]:
+        """Return means and deviations of the criterion's normal prior of ``theta``; see :meth:`Criterion.prior`."""
+        return self.criterion.prior(self.kernel, self._tuned(self.machine))
 
-    def with_machine(self, machine):
-        """Return the problem for another machine; the latest Gram goes along."""
+    def with_machine(self, machine: Machine) -> "Objective":
+        """Return the objective for another machine; the latest Gram is kept."""
         other = replace(self, machine=machine)
         other._latest.update(self._latest)
         return other
 
-    def at(self, theta):
+    def at(self, theta: Vector) -> tuple[Kernel, Machine]:
         """Return kernel and machine with the parameters ``theta``."""
         p = len(self.kernel.theta)
         kernel = self.kernel.clone_with_theta(theta[:p]) if p else self.kernel
         return kernel, self.machine.with_theta(theta[p:]) if self.tune_machine else self.machine
 
-    def solve(self, theta, start=None):
+    def solve(self, theta: Vector, start: Any = None) -> tuple[Kernel, Machine, Any]:
         """Return kernel, machine and solution at ``theta``."""
         kernel, machine = self.at(theta)
-        parts = (self.builder, kernel, machine, self.Y, start)
-        return kernel, machine, shared(parts, lambda: machine.solve(self.gram(kernel), self.Y, start))
+        return kernel, machine, machine.solve(self.gram(kernel), self.Y, start)
 
-    def gram(self, kernel):
-        """Return the Gram of ``kernel``; the latest is kept, with what was computed from it."""
+    def gram(self, kernel: Kernel) -> Gram:
+        """Return the Gram of ``kernel``; the latest one is kept, with everything computed from it."""
         key = kernel.theta.tobytes()
         latest = self._latest.get("gram")
-        if latest is None or latest[0] != key:  # one tuple: descents run side by side
+        # Key and Gram are one tuple, so that concurrent descents never see a mismatched pair.
+        if latest is None or latest[0] != key:
+            # Free the old Gram before the next is built: two may not fit in memory.
             latest = None
-            self._latest.clear()  # the next is made when this one is gone: they are large
-            found = shared((self.builder, kernel), lambda: self.builder.gram(kernel))
-            latest = self._latest["gram"] = (key, found)
+            self._latest.clear()
+            latest = self._latest["gram"] = (key, self.builder.gram(kernel))
         return latest[1]
 
     @cached_property
-    def _latest(self):
+    def _latest(self) -> dict[str, tuple[bytes, Gram]]:
         return {}
 
-    def __call__(self, theta, warm_start=None):
-        """Evaluate; a point where fit or criterion does not exist is ``inf``, with the reason."""
+    def __call__(self, theta: Vector, warm_start: Any = None, /) -> Evaluation:
+        """Evaluate the criterion; where it or the fit does not exist the value is ``inf`` and the note says why."""
         try:
             kernel, machine, solution = self.solve(theta, warm_start)
             reading = self.criterion(solution)
-        except (Undefined, NotPositiveDefinite, np.linalg.LinAlgError) as error:
+        except UNDEFINED_ERRORS as error:
             return Evaluation(np.inf, note=str(error))
         if not np.isfinite(reading.value):
             return Evaluation(np.inf, note=f"{self.criterion.name} is {reading.value}")
-        penalty, pull = self.criterion.penalty(kernel, machine if self.tune_machine else None)
-        derive = partial(self._gradient, kernel, solution, reading, pull)
-        gradient_error = partial(self._error, kernel, solution, reading.batches) if reading.batches else None
-        value = reading.value + penalty
+        penalty, penalty_gradient = self.criterion.penalty(kernel, self._tuned(machine))
         return Evaluation(
-            value, derive, warm_start=solution.start, parts=reading.parts, gradient_error=gradient_error
+            reading.value + penalty,
+            derive=partial(self._gradient, kernel, solution, reading, penalty_gradient),
+            warm_start=solution.start,
+            parts=reading.parts,
+            gradient_error=partial(self._error, kernel, solution, reading) if reading.batches else None,
         )
 
-    def _error(self, kernel, solution, batches):
-        """Standard error of the mean gradient over independent batches."""
-        gradients = [self._gradient(kernel, solution, Reading(0.0, *batch)) for batch in batches]
-        return np.std(gradients, axis=0, ddof=1) / np.sqrt(len(gradients))
+    def _tuned(self, machine: Machine) -> Machine | None:
+        return machine if self.tune_machine else None
 
-    def _gradient(self, kernel, solution, reading, pull=0.0):
+    def _error(self, kernel: Kernel, solution: Any, reading: Reading) -> Vector:
+        """Return the standard error of the mean gradient over the independent batches of a reading."""
+        gradients = [self._gradient(kernel, solution, Reading(0.0, *batch)) for batch in reading.batches]
+        return np.std(np.array(gradients), axis=0, ddof=1) / np.sqrt(len(gradients))
+
+    def _gradient(
+        self, kernel: Kernel, solution: Any, reading: Reading, penalty_gradient: Vector | float = 0.0
+    ) -> Vector | None:
+        """Return the gradient in ``theta``; ``None`` if the criterion has no derivative."""
         if self.tune_machine and reading.slope is None:
             return None
         gradient = np.zeros(0)
@@ -111,4 +122,4 @@ class Objective(HasPrior):
             if reading.adjoint is None:
                 return None
             gradient = self.builder.pullback(kernel, solution.gram, reading.adjoint)
-        return (np.r_[gradient, reading.slope] if self.tune_machine else gradient) + pull
+        return (np.r_[gradient, reading.slope] if self.tune_machine else gradient) + penalty_gradient

@@ -1,12 +1,15 @@
-"""A progress bar for searches: rich where it is installed, plain text elsewhere, on stderr."""
+"""A progress bar for searches on stderr: rich if it is installed, plain text otherwise."""
 
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
+
+from foldless.core.contracts import Step, Watch
 
 
 @contextmanager
-def progress(verbose, total=None):
-    """Yield a ``watch`` for a search, or ``None`` when ``verbose`` is 0.
+def progress(verbose: int, total: int | None = None) -> Iterator[Watch | None]:
+    """Yield a ``watch`` for a search, or ``None`` if ``verbose`` is 0.
 
     Parameters
     ----------
@@ -22,19 +25,19 @@ def progress(verbose, total=None):
         from rich.console import Console
         from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
     except ImportError:
-        yield _plain
+        yield _print_step
         print(file=sys.stderr)
         return
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task, best = bar.add_task("tuning", total=total), [float("inf")]
 
-        def watch(step):
+        def watch(step: Step) -> None:
             best[0] = min(best[0], step.value)
             bar.update(task, advance=1, description=f"tuning ({step.why}): best {best[0]:.6g}")
 
         yield watch
 
 
-def _plain(step):
+def _print_step(step: Step) -> None:
     print(f"\r{step.why}: {step.value:.6g}   ", end="", file=sys.stderr, flush=True)

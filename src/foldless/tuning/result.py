@@ -5,14 +5,14 @@ from typing import Any
 
 from sklearn.gaussian_process.kernels import Kernel
 
-from foldless.core.contracts import Outcome, Step
+from foldless.core.contracts import Machine, Outcome, Reading, Step
 from foldless.criteria.base import Criterion
 from foldless.tuning.objective import Objective
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """One candidate kernel and what became of it.
+    """One candidate kernel and the search over its parameters.
 
     Attributes
     ----------
@@ -39,27 +39,27 @@ class Selection:
     Attributes
     ----------
     kernel, machine, criterion
-        The chosen hyper-parameters and what chose them.
-    representation, solution, reading
-        The final fit, and the criterion there.
+        The chosen hyper-parameters, and the criterion that chose them.
+    builder, solution, reading
+        The final fit: how its Gram was built, the fit itself, and the criterion there.
     outcome : Outcome
         The whole search.
     approximation_gap : float
         e / n of eq. (1) of :mod:`foldless.tuning.refinement` at the final fit: 0 for a whole matrix.
     objective : Objective
-        What was evaluated last: ``objective.solve(theta)`` fits at any other point, such as ``outcome.optima``.
+        The objective of the final fit. ``objective.solve(theta)`` fits at any other point, such as ``outcome.optima``.
     steps_on_last_gram : tuple of Step
-        The steps that were taken on the last representation: their values can be compared.
+        The steps of the search on its last Gram approximation, whose values can be compared.
     trials : tuple of Trial
         Every candidate kernel in the order given, the chosen one among them.
     """
 
     kernel: Kernel
-    machine: Any
+    machine: Machine
     criterion: Criterion
     builder: Any
     solution: Any
-    reading: Any
+    reading: Reading
     outcome: Outcome
     approximation_gap: float
     objective: Objective

@@ -1,53 +1,56 @@
-"""select() = a plan for every candidate kernel, the best of them, and the regularisation where the criterion is blind to it."""
+"""select(): tune every candidate kernel, keep the best, and choose the regularisation if the criterion does not."""
 
+import time
 import warnings
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from threading import Event
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.gaussian_process.kernels import ConstantKernel
+from sklearn.gaussian_process.kernels import Kernel
 
-from foldless import searches
-from foldless.core.contracts import Stop
-from foldless.core.errors import CriterionWarning, Undefined, UnreadableSolution
+from foldless.core.contracts import Machine, Matrix, Stop, Watch
+from foldless.core.errors import CriterionWarning, SearchWarning, Undefined
 from foldless.core.parallel import one_blas_thread, side_by_side
-from foldless.grams.builders import DenseBuilder, NystromBuilder
-from foldless.grams.landmarks import spread_landmarks
-from foldless.kernels.algebra import has_noise
-from foldless.kernels.precomputed import is_precomputed
-from foldless.tuning.candidate import REGULARISATION, WIDTHS, CandidateTuner
+from foldless.criteria.base import Criterion
+from foldless.searches.base import Search
+from foldless.tuning.candidate import CandidateTuner, RunOptions
 from foldless.tuning.lookup import as_criterion, as_kernel, as_search
-from foldless.tuning.objective import Objective
+from foldless.tuning.refinement import RefinementSchedule, probe_grams
+from foldless.tuning.regularisation import with_tuned_regularisation
 from foldless.tuning.result import Selection, Trial
+from foldless.tuning.shared_cache import SharedGrams
+from foldless.tuning.validation_split import tune_with_early_stopping
 
-PREPARE = 800  # rows up to which a criterion prepares itself on the whole matrix
-PATH = 15  # regularisation values looked at on one Gram before the descent: there may be several minima
+# Evaluations set aside for the regularisation if a separate search chooses it, at most half of the budget.
+REGULARISATION_EVALUATIONS = 30
 
 
 def select(
-    X,
-    Y,
+    X: Any,
+    Y: Matrix,
     *,
-    kernel,
-    machine,
-    criterion,
-    search="lbfgs",
-    tune_machine=True,
-    regularisation=None,
-    gram="auto",
-    n_components=None,
-    refine_last_fit=True,
-    n_starts=None,
-    max_evaluations=None,
-    time_budget=None,
-    random_state=None,
-    n_jobs=None,
-    watch=None,
-    checkpoint=None,
-):
+    kernel: str | Kernel | Sequence[str | Kernel],
+    machine: Machine,
+    criterion: str | Criterion,
+    search: str | Search = "lbfgs",
+    tune_machine: bool = True,
+    regularisation: tuple[float, float] | None = None,
+    gram: str | SharedGrams = "auto",
+    n_components: int | None = None,
+    refine_last_fit: bool = True,
+    n_starts: int | None = None,
+    max_evaluations: int | None = None,
+    time_budget: float | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    watch: Watch | None = None,
+    checkpoint: str | Path | None = None,
+) -> Selection:
     """Choose the parameters of ``kernel`` and ``machine`` by ``criterion``, and fit.
 
     Parameters
@@ -59,19 +62,21 @@ def select(
     machine : Machine
     criterion, search : str or object
     tune_machine : bool
-        Whether the regularisation is tuned along.
+        Whether the regularisation is tuned too.
     regularisation : pair of float, optional
-        Lowest and highest value of it (of C, or alpha); by default a wide range in units of the kernel's diagonal.
-    gram : {"auto", "dense", "lowrank", "nystrom", "dask"}
+        Its lowest and highest value (of C, or alpha); by default a wide range in units of the kernel's diagonal.
+    gram : {"auto", "dense", "lowrank", "nystrom", "dask"} or SharedGrams
+        How the kernel matrix is held.
     n_components : int, optional
-        Landmarks of a low-rank Gram.
+        Number of landmarks of a low-rank Gram.
     refine_last_fit : bool
-        Whether the last fit may be on a finer Gram than the search needed; not worth it where only the parameters
-        are wanted.
+        Whether the last fit may be on a more accurate Gram than the search needed; not worthwhile if only the
+        parameters are needed.
     n_starts : int, optional
-        Descents of the search.
+        Number of local searches.
     max_evaluations, time_budget : optional
-        Budgets, shared evenly among candidate kernels.
+        Budgets of evaluations and seconds, divided evenly among candidate kernels. Too few evaluations for all
+        candidates leave the last ones out.
     random_state : int, RandomState or None
         Draws the landmarks, the same ones for every candidate; ``None`` draws as 0 does.
     n_jobs : int, optional
@@ -86,160 +91,147 @@ def select(
     -------
     selection : Selection
     """
-    candidates = kernel if isinstance(kernel, (list, tuple)) else [kernel]
-    if not len(candidates):
-        raise ValueError("kernel must name at least one candidate, got an empty list.")
-    kernels = [as_kernel(candidate, X) for candidate in candidates]
-    several = len(kernels) > 1
+    begun = time.perf_counter()
+    kernels = _kernels(kernel, X)
+    seed, search = _seed(random_state), as_search(search, n_starts)
     criterion = as_criterion(criterion)
     criterion.check_choice(kernels)
-    seed = _seed(random_state)
     criterion = criterion.with_data_estimates(machine, probe_grams(kernels, X, seed), Y)
-    retune = tune_machine and criterion.ignores_machine
-    if time_budget is not None:
-        time_budget *= _at_a_time(n_jobs, len(kernels)) / len(kernels)
-    search = as_search(search, n_starts)
-    plan = CandidateTuner(
-        X=X,
+    tunes_separately = tune_machine and criterion.ignores_machine
+    tuner = CandidateTuner(
+        schedule=RefinementSchedule(X, gram, n_components, machine.n_joint_functions(Y.shape[1])),
         Y=Y,
         machine=machine,
         criterion=criterion,
         search=search,
         tune_machine=tune_machine and not criterion.ignores_machine,
         regularisation=regularisation,
-        gram=gram,
-        n_components=n_components,
         refine_last_fit=refine_last_fit,
         seed=seed,
-        max_evaluations=_share(max_evaluations, len(kernels)),
-        time_budget=time_budget,
-        n_jobs=None if several else n_jobs,
-        watch=watch,
-        checkpoint=search.checkpoint if checkpoint is None else checkpoint,
+        options=RunOptions(
+            max_evaluations=_without_reserve(max_evaluations) if tunes_separately else max_evaluations,
+            time_budget=_seconds_of_candidate(time_budget, n_jobs, len(kernels)),
+            n_jobs=n_jobs if len(kernels) == 1 else None,
+            watch=watch,
+            checkpoint=search.checkpoint if checkpoint is None else checkpoint,
+        ),
     )
     with one_blas_thread():
-        best = _lowest(_try_all(plan, kernels, n_jobs), kernels)
+        found = [_tuning(tuner)(kernels[0], 0)] if len(kernels) == 1 else _tune_all(tuner, kernels, n_jobs)
+        best = _lowest(found, kernels)
         advise(criterion, best.solution)
-        return retuned(best, plan) if retune else best
+        if not tunes_separately:
+            return best
+        options = _options_left(best, max_evaluations, time_budget, begun, watch)
+        return with_tuned_regularisation(best, Y, regularisation, options)
 
 
-def _try_all(plan, kernels, n_jobs):
-    """Return a selection per kernel, or the error where there is none; an interrupt ends it with those found."""
-    found = [Undefined("the search was interrupted before this kernel's turn.") for _ in kernels]
+def _kernels(kernel: str | Kernel | Sequence[str | Kernel], X: Any) -> list[Kernel]:
+    candidates = kernel if isinstance(kernel, (list, tuple)) else [kernel]
+    if not len(candidates):
+        raise ValueError("kernel must name at least one candidate, got an empty list.")
+    return [as_kernel(candidate, X) for candidate in candidates]
+
+
+def _tuning(tuner: CandidateTuner) -> Callable[[Kernel, int], Selection]:
+    """Return the function that tunes a kernel, with early stopping if the search has it."""
+    return tuner.tune if tuner.search.validation is None else partial(tune_with_early_stopping, tuner)
+
+
+def _tune_all(
+    tuner: CandidateTuner, kernels: Sequence[Kernel], n_jobs: int | None
+) -> list[Selection | Undefined]:
+    """Return a selection per kernel, or the error where there is none; an interrupt keeps those found so far."""
+    found: list[Selection | Undefined] = [
+        Undefined("the search was interrupted before this kernel's turn.") for _ in kernels
+    ]
+    budgets = _evaluations_of_candidates(tuner.options.max_evaluations, len(kernels))
     interrupted = Event()
 
-    def attempt(i):
+    def attempt(i: int) -> None:
         if interrupted.is_set():
             return
+        if budgets[i] == 0:
+            found[i] = Undefined(
+                f"max_evaluations={tuner.options.max_evaluations} leaves none for this kernel; {len(kernels)} candidates "
+                "need at least as many."
+            )
+            return
+        options = replace(tuner.options, max_evaluations=budgets[i])
         try:
-            found[i] = plan.run(kernels[i], i)
+            selection = _tuning(replace(tuner, options=options))(kernels[i], i)
         except Undefined as error:
             found[i] = error
-        else:
-            if found[i].outcome.stop == Stop.INTERRUPTED:
-                interrupted.set()
+            return
+        found[i] = selection
+        if selection.outcome.stop == Stop.INTERRUPTED:
+            interrupted.set()
 
-    if len(kernels) == 1:
-        return [plan.run(kernels[0])]
     try:
         side_by_side([partial(attempt, i) for i in range(len(kernels))], n_jobs)
-    except KeyboardInterrupt:  # it reaches the threads no other way
+    except KeyboardInterrupt:
+        # Threads learn of it through the event.
         interrupted.set()
         if not any(isinstance(selection, Selection) for selection in found):
             raise
-        plan.warn_if_cut_short(Stop.INTERRUPTED)
+        warnings.warn(SearchWarning(f"{tuner.search.name} ended. {Stop.INTERRUPTED.value}"), stacklevel=3)
     return found
 
 
-def _lowest(found, kernels):
-    """Return the selection of the lowest criterion, with the others listed."""
+def _lowest(found: Sequence[Selection | Undefined], kernels: Sequence[Kernel]) -> Selection:
+    """Return the selection with the lowest criterion; its trials list all candidates."""
     chosen = [selection for selection in found if isinstance(selection, Selection)]
     if not chosen:
-        raise found[0]
+        raise next(error for error in found if isinstance(error, Undefined))
     trials = tuple(
-        Trial(s.kernel, float(s.reading.value), s.outcome)
-        if isinstance(s, Selection)
-        else Trial(kernel, np.inf, None, str(s))
-        for s, kernel in zip(found, kernels, strict=True)
+        Trial(one.kernel, float(one.reading.value), one.outcome)
+        if isinstance(one, Selection)
+        else Trial(kernel, np.inf, None, str(one))
+        for one, kernel in zip(found, kernels, strict=True)
     )
     return replace(min(chosen, key=lambda selection: selection.reading.value), trials=trials)
 
 
-def advise(criterion, solution):
-    """Warn if what ``criterion`` chose is one of its known traps."""
+def advise(criterion: Criterion, solution: Any) -> None:
+    """Warn if the solution that ``criterion`` chose is one of those by which it is known to be misled."""
     message = criterion.warning_for(solution)
     if message:
         warnings.warn(CriterionWarning(message), stacklevel=3)
 
 
-def regularise(machine, gram, Y, **options):
-    """Choose the machine's regularisation on one Gram by leave-one-out; return the machine and the outcome.
-
-    Criteria of kernel and targets alone do not change with the scale of the kernel, so they say nothing about C. A
-    machine whose leave-one-out is dear names another criterion, ``default_loo_criterion``.
-    ``options`` are fields of :class:`CandidateTuner`.
-    """
-    by, nothing = as_criterion(machine.default_loo_criterion), ConstantKernel(1.0, "fixed")
-    machine = machine.for_regularisation_path
-    search = searches.LBFGS(tolerance=1e-8)  # evaluations on one Gram are cheap
-    plan = CandidateTuner(X=None, Y=Y, machine=machine, criterion=by, search=search, **options)
-    problem = Objective(nothing, machine, by, FixedGram(gram), Y)
-    scale = float(np.mean(gram.diag()))
-    starts = plan.theta_of_log_C(scale, np.linspace(*np.log(REGULARISATION), PATH)).reshape(-1, 1)
-    outcome = plan.walk(problem, scale, list(starts), None, plan.deadline(), 0)
-    return problem.at(outcome.best.theta)[1], outcome
+def _without_reserve(max_evaluations: int | None) -> int | None:
+    """Return the evaluations of the search over kernels if another search chooses the regularisation."""
+    if max_evaluations is None:
+        return None
+    return max_evaluations - min(REGULARISATION_EVALUATIONS, max_evaluations // 2)
 
 
-def retuned(selection, plan):
-    """Return the selection with the regularisation chosen by leave-one-out: its own criterion is blind to it."""
-    options = {name: getattr(plan, name) for name in ("time_budget", "watch", "regularisation")}
-    try:
-        machine, outcome = regularise(selection.machine, selection.solution.gram, plan.Y, **options)
-    except UnreadableSolution:
-        message = (
-            f"{selection.criterion.name} says nothing about the regularisation; it was left as it is. Fix it."
-        )
-        warnings.warn(CriterionWarning(message), stacklevel=3)
-        return selection
-    solution = machine.solve(selection.solution.gram, plan.Y)
-    whole = replace(selection.outcome, trace=selection.outcome.trace + outcome.trace)
-    return replace(
-        selection, machine=machine, solution=solution, reading=selection.criterion(solution), outcome=whole
-    )
+def _evaluations_of_candidates(max_evaluations: int | None, n: int) -> list[int | None]:
+    """Return the evaluations of each of n candidates, equal up to one; together they are the budget."""
+    if max_evaluations is None:
+        return [None] * n
+    return [max_evaluations // n + (i < max_evaluations % n) for i in range(n)]
 
 
-@dataclass(frozen=True, eq=False)
-class FixedGram:
-    """The representation of a Gram that stays as it is."""
-
-    held: Any
-
-    def gram(self, kernel):
-        """Return the Gram."""
-        return self.held
+def _seconds_of_candidate(time_budget: float | None, n_jobs: int | None, n: int) -> float | None:
+    """Return the seconds of each of n candidates, of which some run side by side."""
+    if time_budget is None:
+        return None
+    at_a_time = 1 if n_jobs is None else min(n, effective_n_jobs(n_jobs))
+    return time_budget * at_a_time / n
 
 
-def probe_grams(kernels, X, seed):
-    """Yield Grams around the kernels as given, for what a criterion estimates once before the search."""
-    few, rng = X.shape[0] <= PREPARE, np.random.default_rng(seed)
-    for kernel in kernels:
-        plain = few or has_noise(kernel) or is_precomputed(kernel)
-        builder = DenseBuilder(X) if plain else NystromBuilder(X, spread_landmarks(X, PREPARE // 2, rng))
-        low, high = kernel.bounds.reshape(-1, 2).T
-        for width in WIDTHS if len(kernel.theta) else (0.0,):
-            theta = np.clip(kernel.theta + width, low, high)
-            yield builder.gram(kernel.clone_with_theta(theta) if len(theta) else kernel)
+def _options_left(
+    best: Selection, max_evaluations: int | None, time_budget: float | None, begun: float, watch: Watch | None
+) -> RunOptions:
+    """Return the options for the regularisation, with the budgets that all candidates together left."""
+    used = sum(len(trial.outcome.trace) for trial in best.trials if trial.outcome is not None)
+    left = None if max_evaluations is None else max_evaluations - used
+    seconds = None if time_budget is None else begun + time_budget - time.perf_counter()
+    return RunOptions(max_evaluations=left, time_budget=seconds, watch=watch)
 
 
-def _share(budget, n):
-    return None if budget is None else max(1, budget // n)
-
-
-def _at_a_time(n_jobs, n):
-    return 1 if n_jobs is None else min(n, effective_n_jobs(n_jobs))
-
-
-def _seed(random_state):
+def _seed(random_state: int | np.random.RandomState | None) -> Any:
     if isinstance(random_state, np.random.RandomState):
         return random_state.randint(2**31)
     return 0 if random_state is None else random_state

@@ -23,7 +23,8 @@ from foldless.machines import NoMachine
 from foldless.searches import LBFGS
 from foldless.tuning.lookup import as_criterion, as_kernel
 from foldless.tuning.objective import Objective
-from foldless.tuning.select import advise, regularise
+from foldless.tuning.regularisation import tune_regularisation
+from foldless.tuning.select import advise
 
 STORED = 8000  # rows up to which gram="auto" stores the matrix
 GRAMS = ("auto", "dense", "chunked", "lowrank")
@@ -186,7 +187,7 @@ def select_kernel(
     solution = problem.solve(best.kernel.theta)[2]
     advise(criterion, solution)
     if criterion.ignores_machine and machine is not None:
-        machine, _ = regularise(machine, solution.gram, Y)
+        machine, _ = tune_regularisation(machine, solution.gram, Y)
     return KernelChoice(best.kernel, best.value, KernelTable(tuple(_ranked(rows))), machine)
 
 

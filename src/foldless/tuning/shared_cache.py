@@ -1,115 +1,126 @@
-"""What several searches over the same rows have in common, computed once: distances, Grams, fits.
+"""Grams that several fits to the same rows have in common, computed once.
 
-Searches by different criteria begin with the same coarse look at the same kernels and machines. Inside ``sharing()``
-the first of them leaves its representations, and the first Grams and fits on each, to the others. The numbers change by
-no more than rounding: what is handed on is what would have been computed.
+Searches by different criteria begin with the same coarse grid of kernels. A :class:`GramCache` keeps the builders (with
+their distances) and the first Grams of each for the next search. The numbers do not change: a kept Gram is the one that
+would have been computed.
 """
 
 import time
-from collections import Counter, defaultdict
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
 
-POOL: ContextVar = ContextVar("pool", default=None)
-ROOM = 5e7  # numbers that may be kept: 400 MB
-FIRST = 12  # Grams, and fits of one machine, that are kept of every representation: the coarse look
+from foldless.core.contracts import Gram, Matrix, Vector
+
+# Numbers in all kept Grams together (400 MB), and Grams kept of each builder: more than a coarse grid has.
+CACHE_MAX_ENTRIES = 5e7
+CACHE_MAX_GRAMS = 12
 
 
-@dataclass
-class Pool:
-    """What was kept, how often it was asked for, and the seconds that asking again saved."""
+@dataclass(frozen=True, eq=False)
+class CachingBuilder:
+    """A builder that keeps its first Grams in a cache.
 
-    builders: list = field(default_factory=list)
-    kept: dict = field(default_factory=lambda: defaultdict(list))
-    counts: Counter = field(default_factory=Counter)
-    asked: int = 0
-    computed: int = 0
-    saved: float = 0.0
-    room: float = ROOM
+    Parameters
+    ----------
+    builder : Builder
+    cache : GramCache
+    """
 
-    def builder(self, new):
-        """Return an earlier representation that equals ``new``, or ``new``."""
-        for old in self.builders:
-            if alike(old, new):
-                return old
-        self.builders.append(new)
-        return new
+    builder: Any
+    cache: "GramCache"
+    _kept: list[tuple[Kernel, Gram, float]] = field(default_factory=list)
 
-    def get(self, parts, compute):
-        """Return what was kept for equal ``parts`` (the first is the representation), or compute and perhaps keep it."""
-        if not any(parts[0] is known for known in self.builders):
-            return compute()
-        self.asked += 1
-        bucket = self.kept[id(parts[0]), *map(_stamp, parts[1:3])]
-        for kept, value, seconds in bucket:
-            if all(map(_equal, kept, parts)):
-                self.saved += seconds
-                return value
+    @property
+    def X(self) -> Any:
+        """The points."""
+        return self.builder.X
+
+    @property
+    def exact(self) -> bool:
+        """Whether the Gram is the kernel matrix itself."""
+        return self.builder.exact
+
+    def gram(self, kernel: Kernel) -> Gram:
+        """Return the Gram of ``kernel``, a kept one if there is one."""
+        for known, gram, seconds in self._kept:
+            if known == kernel and np.array_equal(known.theta, kernel.theta):
+                self.cache.saved_seconds += seconds
+                self.cache.n_reused += 1
+                return gram
         begun = time.perf_counter()
-        value = compute()
-        self.computed += 1
-        self._keep(bucket, parts, value, time.perf_counter() - begun)
-        return value
+        gram = self.builder.gram(kernel)
+        size = self._n_entries()
+        if len(self._kept) < CACHE_MAX_GRAMS and size <= self.cache.free_entries:
+            self.cache.free_entries -= size
+            self._kept.append((kernel, gram, time.perf_counter() - begun))
+        return gram
 
-    def _keep(self, bucket, parts, value, seconds):
-        kind, size = (id(parts[0]), *map(type, parts)), _size(parts[0])
-        if self.counts[kind] < FIRST and size <= self.room:
-            self.counts[kind] += 1
-            self.room -= size
-            bucket.append((parts, value, seconds))
+    def _n_entries(self) -> int:
+        """Return how many numbers a Gram holds."""
+        n = self.X.shape[0]
+        return n * (n if self.exact else len(self.builder.landmarks))
 
+    def pullback(self, kernel: Kernel, K: Any, adjoint: Any) -> Vector:
+        """Return the gradient in ``kernel.theta``."""
+        return self.builder.pullback(kernel, K, adjoint)
 
-@contextmanager
-def sharing():
-    """Share within this block; it yields the :class:`Pool`."""
-    token = POOL.set(Pool())
-    try:
-        yield POOL.get()
-    finally:
-        POOL.reset(token)
+    def expansion(self, K: Any, alpha: Matrix) -> tuple[Any, Matrix]:
+        """Return points and coefficients ``beta`` with ``f(x) = k(x, points) @ beta``."""
+        return self.builder.expansion(K, alpha)
 
 
-def shared(parts, compute):
-    """Return ``compute()``, or what an earlier search within the same block computed for equal ``parts``."""
-    pool = POOL.get()
-    return compute() if pool is None else pool.get(parts, compute)
+@dataclass(eq=False)
+class GramCache:
+    """Builders of the same rows, each with its first Grams.
+
+    Attributes
+    ----------
+    saved_seconds : float
+        Time that the reused Grams took when they were computed.
+    n_reused : int
+        How often a kept Gram was used again.
+    free_entries : float
+        Numbers that may still be kept.
+    """
+
+    saved_seconds: float = 0.0
+    n_reused: int = 0
+    free_entries: float = CACHE_MAX_ENTRIES
+    _builders: list[CachingBuilder] = field(default_factory=list)
+
+    def builder(self, new: Any) -> CachingBuilder:
+        """Return the caching builder of an equal builder that was seen before, or else of ``new``."""
+        for known in self._builders:
+            if _equal(known.builder, new):
+                return known
+        self._builders.append(CachingBuilder(new, self))
+        return self._builders[-1]
 
 
-def shared_builder(new):
-    """Return ``new``, or its equal from an earlier search within the same block."""
-    pool = POOL.get()
-    return new if pool is None else pool.builder(new)
+@dataclass(frozen=True)
+class SharedGrams:
+    """A form of the Gram together with a cache: several estimators that get it as ``gram`` share their Grams.
+
+    Parameters
+    ----------
+    name : str
+        The form, as in ``gram="auto"``.
+    cache : GramCache
+    """
+
+    name: str
+    cache: GramCache
 
 
-def alike(a, b):
-    """Tell whether two records of one type hold the same."""
-    return type(a) is type(b) and all(_equal(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
-
-
-def _equal(a, b):
-    if a is b:
-        return True
-    if type(a) is not type(b) or hasattr(a, "tocsr"):
+def _equal(a: Any, b: Any) -> bool:
+    """Return whether two builders are of one type and hold equal arrays (sparse ones: the same)."""
+    if type(a) is not type(b):
         return False
-    if isinstance(a, np.ndarray):
-        return np.array_equal(a, b)
-    if isinstance(a, (list, tuple)):
-        return len(a) == len(b) and all(map(_equal, a, b))
-    if hasattr(a, "__dataclass_fields__"):
-        return alike(a, b)
-    plain = type(a).__eq__ is object.__eq__  # a loss, which is what its options are
-    return _equal(list(vars(a).items()), list(vars(b).items())) if plain else bool(a == b)
+    return all(_equal_parts(vars(a)[f.name], vars(b)[f.name]) for f in fields(a))
 
 
-def _stamp(part):
-    """What equal kernels, or equal machines, have in common, at no cost."""
-    return type(part), part.theta.tobytes()
-
-
-def _size(builder):
-    """Numbers in the Gram."""
-    n = builder.X.shape[0]
-    return n * (len(builder.landmarks) if hasattr(builder, "landmarks") else n)
+def _equal_parts(a: Any, b: Any) -> bool:
+    return a is b or (isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and np.array_equal(a, b))

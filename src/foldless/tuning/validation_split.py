@@ -1,38 +1,79 @@
-"""Rows set aside while a search runs, and what a machine costs on them."""
+"""Rows held out of a search, the loss of a machine on them, and early stopping by it."""
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.gaussian_process.kernels import Kernel
 from sklearn.model_selection import train_test_split
 
+from foldless.core.contracts import Matrix, Step, Vector
 from foldless.core.targets import class_index, is_pm1
 from foldless.kernels import gram
+from foldless.kernels.precomputed import is_precomputed
+from foldless.tuning.candidate import CandidateTuner
+from foldless.tuning.objective import Objective
+from foldless.tuning.result import Selection
+
+Rows = NDArray[np.intp]
 
 
-def set_aside(Y, share, seed):
+def tune_with_early_stopping(tuner: CandidateTuner, kernel: Kernel, number: int = 0) -> Selection:
+    """Search on part of the rows, then fit all rows at the step that is best on the other part.
+
+    Parameters
+    ----------
+    tuner : CandidateTuner
+        Its search has a fraction ``validation`` of the rows to hold out.
+    kernel : Kernel
+    number : int
+        Position among the candidates.
+    """
+    if is_precomputed(kernel):
+        raise ValueError("early stopping needs points, not a precomputed Gram matrix.")
+    search, X, Y = tuner.search, tuner.schedule.X, tuner.Y
+    train, test = set_aside(Y, search.validation or 0.0, search.seed)
+    part = replace(
+        tuner,
+        schedule=replace(tuner.schedule, X=X[train]),
+        Y=Y[train],
+        machine=tuner.machine.on_rows(train),
+        search=search.without_early_stopping,
+    )
+    on_part = part.tune(kernel, number)
+    best = min(
+        improvements(on_part.steps_on_last_gram),
+        key=lambda step: held_out_cost(on_part.objective, step.theta, X[test], Y[test]),
+    )
+    *_, finest = tuner.schedule.builders(kernel, np.random.default_rng(tuner.seed))
+    objective = Objective(kernel, tuner.machine, tuner.criterion, finest, Y, tuner.tune_machine)
+    chosen = tuner.fit_at(objective, replace(on_part.outcome, best=best, optima=(best,)))
+    return replace(chosen, steps_on_last_gram=on_part.steps_on_last_gram)
+
+
+def set_aside(Y: Matrix, fraction: float, seed: int) -> tuple[Rows, Rows]:
     """Return the rows to train on and those held out, stratified if the targets ``Y`` (n, k) are classes."""
-    return split_rows(len(Y), share, seed, class_index(Y) if is_pm1(Y) else None)
+    return split_rows(len(Y), fraction, seed, class_index(Y) if is_pm1(Y) else None)
 
 
-def split_rows(
-    n: int, share: float, seed: int, classes: NDArray[Any] | None = None
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the numbers of the rows to train on and of a share to hold out, stratified by ``classes`` if given."""
-    train, test = train_test_split(np.arange(n), test_size=share, random_state=seed, stratify=classes)
+def split_rows(n: int, fraction: float, seed: int, classes: NDArray[Any] | None = None) -> tuple[Rows, Rows]:
+    """Return the numbers of the rows to train on and of those held out, stratified by ``classes`` if given."""
+    train, test = train_test_split(np.arange(n), test_size=fraction, random_state=seed, stratify=classes)
     return train, test
 
 
-def held_out_cost(problem, theta, X, Y):
-    """Return the mean logistic loss of classes, or the mean squared error, of the machine at ``theta`` on other rows."""
-    kernel, _, solution = problem.solve(theta)
-    points, beta = problem.builder.expansion(solution.gram, solution.alpha.reshape(-1, Y.shape[1]))
+def held_out_cost(objective: Objective, theta: Vector, X: Any, Y: Matrix) -> float:
+    """Return the mean logistic loss for classes, or the mean squared error, of the machine at ``theta`` on other rows."""
+    kernel, _, solution = objective.solve(theta)
+    points, beta = objective.builder.expansion(solution.gram, solution.alpha.reshape(-1, Y.shape[1]))
     outputs = gram(kernel, X, points) @ beta + solution.b
     losses = np.logaddexp(0, -Y * outputs) if is_pm1(Y) else (Y - outputs) ** 2
     return float(np.mean(losses))
 
 
-def improvements(steps):
+def improvements(steps: Iterable[Step]) -> list[Step]:
     """Return the steps that were better than all before them."""
     best, found = np.inf, []
     for step in steps:

@@ -26,7 +26,6 @@ from foldless.estimators.kernel_search.setting import SearchTask, SettingResult
 from foldless.estimators.kernel_search.sklearn_models import EquivalentModel, has_equivalent, to_foldless
 from foldless.searches import LBFGS, Grid
 from foldless.searches.base import Search
-from foldless.tuning.candidate import CUT_SHORT
 from foldless.tuning.lookup import as_search
 from foldless.tuning.select import select
 
@@ -247,7 +246,7 @@ class TuneByCrossValidation:
         search = as_search(task.search, options.pop("n_starts"))
         box = Box(bounds[:, 0], bounds[:, 1])
         outcome = search(objective, box, [bounds.mean(axis=1)], section=repr(setting), **options)
-        if outcome.stop in CUT_SHORT:
+        if outcome.stop.cut_short:
             message = f"{search.name} ended after {len(outcome.trace)} evaluations. {outcome.stop.value}"
             warnings.warn(SearchWarning(message), stacklevel=2)
         return SettingResult(

@@ -1,0 +1,101 @@
+"""Bounds and starts of a search over a kernel's parameters and the regularisation.
+
+The regularisation is searched in units of the kernel's mean diagonal, so that a kernel and its multiples are treated
+alike.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.gaussian_process.kernels import Kernel
+
+from foldless.core.contracts import Box, Machine, Vector
+from foldless.kernels.evaluate import diagonal
+from foldless.searches.starts import sobol_starts
+
+# Range of C times the mean diagonal of the kernel matrix.
+SCALED_C_RANGE = (1e-5, 1e7)
+# The coarse grid of starts: steps of log length scale about the given kernel, and values of log C.
+START_LOG_WIDTH_STEPS = (-2.0, -1.0, 0.0, 1.0, 2.0)
+START_LOG_C = (0.0, 3.0)
+
+
+@dataclass(frozen=True)
+class SearchSpace:
+    """Where a search may go and where it begins.
+
+    Attributes
+    ----------
+    box : Box
+    starts : list of arrays of shape (p,)
+    """
+
+    box: Box
+    starts: list[Vector]
+
+    @classmethod
+    def around(
+        cls,
+        kernel: Kernel,
+        machine: Machine | None,
+        X: Any,
+        regularisation: tuple[float, float] | None = None,
+        n_starts: int = 1,
+    ) -> "SearchSpace":
+        """Return the space of a kernel's parameters and, unless ``machine`` is None, of the regularisation.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            Its bounds are used; the starts lie around its parameters.
+        machine : Machine or None
+            The machine whose regularisation is tuned.
+        X : array or sparse matrix of shape (n, d)
+        regularisation : pair of float, optional
+            Lowest and highest value of C, or of alpha; by default a wide range.
+        n_starts : int
+            Number of starts that are needed; a Sobol sequence supplies those that the coarse grid lacks.
+        """
+        scale = _mean_diagonal(kernel, X)
+        bounds, starts = kernel.bounds.reshape(-1, 2), _shifted_kernels(kernel)
+        if machine is not None:
+            bounds = np.vstack([bounds, regularisation_bounds(machine, scale, regularisation)])
+            strengths = theta_of_log_C(machine, scale, START_LOG_C)
+            starts = [np.r_[theta, strength] for theta in starts for strength in strengths]
+        box = Box(bounds[:, 0], bounds[:, 1])
+        extra = sobol_starts(box, n_starts - len(starts)) if box.size else []
+        return cls(box, starts + extra)
+
+
+def theta_of_log_C(machine: Machine, scale: float, log_C: ArrayLike) -> Vector:
+    """Return the machine's theta (log C, or log alpha = -log C) for values of log C in units of 1 / ``scale``."""
+    return machine.sign * (np.asarray(log_C, dtype=float) - np.log(scale))
+
+
+def regularisation_bounds(
+    machine: Machine, scale: float, regularisation: tuple[float, float] | None = None
+) -> Vector:
+    """Return the lowest and the highest value of the machine's theta: those given, or a wide range."""
+    if regularisation is not None:
+        return np.log(regularisation)
+    return np.sort(theta_of_log_C(machine, scale, np.log(SCALED_C_RANGE)))
+
+
+def _mean_diagonal(kernel: Kernel, X: Any) -> float:
+    mean = float(np.mean(diagonal(kernel, X)))
+    return mean if np.isfinite(mean) and mean > 0 else 1.0
+
+
+def _shifted_kernels(kernel: Kernel) -> list[Vector]:
+    """Return the kernel's theta with all length scales made shorter and longer together."""
+    steps = START_LOG_WIDTH_STEPS if len(kernel.theta) else (0.0,)
+    return [kernel.theta + step * _is_length_scale(kernel) for step in steps]
+
+
+def _is_length_scale(kernel: Kernel) -> Vector:
+    """Return 1 where theta is a length scale and 0 elsewhere; 1 everywhere if there is no length scale."""
+    free = [h for h in kernel.hyperparameters if not h.fixed]
+    found = np.array([float("length_scale" in h.name) for h in free for _ in range(h.n_elements)])
+    return found if np.any(found) else np.ones(len(kernel.theta))
