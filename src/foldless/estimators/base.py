@@ -1,12 +1,10 @@
 """What all estimators share: checked data in, ``select``, fitted attributes out. No formulas."""
 
 from collections.abc import Callable, Sequence
-from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
 from scipy.special import expit
 from sklearn.base import BaseEstimator, clone
 from sklearn.gaussian_process.kernels import Kernel
@@ -15,9 +13,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from foldless.core.contracts import Machine, Matrix, Vector
-from foldless.core.errors import NotPositiveDefinite
 from foldless.core.targets import MIN_ROWS, class_index, encode_labels
 from foldless.criteria.base import Criterion
+from foldless.estimators.validation import check_precomputed, naming_text_columns
 from foldless.kernels import gram
 from foldless.searches.base import Search
 from foldless.tuning.progress import progress
@@ -25,8 +23,6 @@ from foldless.tuning.result import Selection
 from foldless.tuning.select import select
 
 PREDICT_BLOCK_ENTRIES = 2_000_000
-# Relative errors of a given Gram matrix that are taken for rounding.
-PRECOMPUTED_TOLERANCE = 1e-8
 
 KernelLike: TypeAlias = str | Kernel | Sequence[str | Kernel]
 CriterionLike: TypeAlias = str | Criterion
@@ -53,9 +49,10 @@ class BaseKernelEstimator(BaseEstimator):
     _rows: Rows  # the training rows with a positive weight
 
     def _check_data(self, X: ArrayLike, y: ArrayLike, **options: Any) -> tuple[Any, np.ndarray]:
-        points, targets = validate_data(
-            self, X, y, accept_sparse="csr", dtype=np.float64, ensure_min_samples=MIN_ROWS, **options
-        )
+        with naming_text_columns(X):
+            points, targets = validate_data(
+                self, X, y, accept_sparse="csr", dtype=np.float64, ensure_min_samples=MIN_ROWS, **options
+            )
         if self._pairwise:
             check_precomputed(points)
         return points, targets
@@ -134,7 +131,8 @@ class BaseKernelEstimator(BaseEstimator):
     def _each_block(self, X: ArrayLike, compute: Callable[[Any], np.ndarray]) -> np.ndarray:
         """Check new points and compute something for a block of rows at a time."""
         check_is_fitted(self)
-        points: Any = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        with naming_text_columns(X):
+            points: Any = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         step = max(1, PREDICT_BLOCK_ENTRIES // max(1, self.dual_coef_.shape[1]))
         return np.concatenate([compute(points[i : i + step]) for i in range(0, points.shape[0], step)])
 
@@ -213,23 +211,6 @@ def probabilities(outputs: Matrix) -> Matrix:
     return p / np.maximum(p.sum(axis=1, keepdims=True), np.finfo(float).tiny)
 
 
-def check_precomputed(K: Any) -> None:
-    """Refuse a matrix that is not square, symmetric and positive semi-definite."""
-    if K.shape[0] != K.shape[1]:
-        raise ValueError(
-            f"kernel='precomputed' needs a square Gram matrix of the training points, got shape {K.shape}."
-        )
-    K = K.toarray() if issparse(K) else K
-    scale = max(np.max(np.abs(K)), np.finfo(float).tiny)
-    if np.max(np.abs(K - K.T)) > PRECOMPUTED_TOLERANCE * scale:
-        raise ValueError("kernel='precomputed' needs a symmetric Gram matrix; K and its transpose differ.")
-    smallest = np.linalg.eigvalsh(K)[0]
-    if smallest < -PRECOMPUTED_TOLERANCE * scale * len(K):
-        raise NotPositiveDefinite(
-            "the precomputed Gram matrix", smallest, "Add that much to its diagonal, or clip it."
-        )
-
-
 def frozen(kernel: Kernel) -> Kernel:
     """Return the kernel with every parameter fixed: an estimator that is given it only solves.
 
@@ -241,12 +222,3 @@ def frozen(kernel: Kernel) -> Kernel:
     """
     bounds = [name for name in kernel.get_params() if name.endswith("_bounds")]
     return clone(kernel).set_params(**dict.fromkeys(bounds, "fixed"))
-
-
-def regularisation(name: str, value: float | None) -> tuple[float, bool]:
-    """Return a start for C or alpha, and whether it is tuned, which it is if ``value`` is None."""
-    if value is None:
-        return 1.0, True
-    if not isinstance(value, Real) or not 0 < value < np.inf:
-        raise ValueError(f"{name} must be positive, or None to have it tuned; got {value!r}.")
-    return float(value), False

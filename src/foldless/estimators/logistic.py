@@ -19,9 +19,9 @@ from foldless.estimators.base import (
     SearchLike,
     Seed,
     probabilities,
-    regularisation,
 )
 from foldless.estimators.docstrings import document_shared
+from foldless.estimators.validation import regularisation
 from foldless.machines import SmoothMachine, SoftmaxMachine, SoftmaxSolution
 from foldless.machines.losses import Logistic
 

@@ -14,10 +14,10 @@ from foldless.estimators.base import (
     KernelLike,
     SearchLike,
     Seed,
-    regularisation,
 )
 from foldless.estimators.calibration import calibrate
 from foldless.estimators.docstrings import document_shared
+from foldless.estimators.validation import regularisation
 from foldless.machines import LSSVM
 
 

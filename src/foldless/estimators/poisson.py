@@ -16,9 +16,9 @@ from foldless.estimators.base import (
     KernelLike,
     SearchLike,
     Seed,
-    regularisation,
 )
 from foldless.estimators.docstrings import document_shared
+from foldless.estimators.validation import regularisation
 from foldless.machines import SmoothMachine
 from foldless.machines.losses import Poisson
 

@@ -15,9 +15,9 @@ from foldless.estimators.base import (
     KernelLike,
     SearchLike,
     Seed,
-    regularisation,
 )
 from foldless.estimators.docstrings import document_shared
+from foldless.estimators.validation import regularisation
 from foldless.grams import DenseGram
 from foldless.kernels import gram
 from foldless.kernels.evaluate import diagonal

@@ -24,10 +24,10 @@ from foldless.estimators.base import (
     SearchLike,
     Seed,
     probabilities,
-    regularisation,
 )
 from foldless.estimators.calibration import calibrate
 from foldless.estimators.docstrings import document_shared
+from foldless.estimators.validation import regularisation
 from foldless.kernels.evaluate import diagonal
 from foldless.machines import HingeSVM, SquaredHingeSVM
 from foldless.tuning.lookup import as_criterion, as_kernel

@@ -25,6 +25,7 @@ from foldless.core.errors import FoldlessError, FoldlessWarning, UnknownName
 from foldless.core.parallel import side_by_side
 from foldless.criteria.base import Criterion
 from foldless.estimators.registry import MACHINES
+from foldless.estimators.validation import naming_text_columns
 from foldless.inspection.comparison import Comparison, Row
 from foldless.inspection.metrics import prediction_error
 from foldless.inspection.relevance import length_scales
@@ -93,7 +94,8 @@ def compare(
     >>> [row.name for row in result.rows]
     ['logistic loo', 'logistic evidence']
     """
-    X, y = np.asarray(X, dtype=float), np.asarray(y)
+    with naming_text_columns(X):
+        X, y = np.asarray(X, dtype=float), np.asarray(y)
     classes = task == "classification" if task != "auto" else not type_of_target(y).startswith("continuous")
     if classes and np.min(np.unique(y, return_counts=True)[1]) < CLASS_MIN_ROWS:
         raise ValueError(

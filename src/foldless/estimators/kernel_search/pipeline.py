@@ -8,6 +8,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, get_tags
 
+from foldless.estimators.validation import naming_text_columns
+
 
 @dataclass(frozen=True, eq=False)
 class PipelineParts:
@@ -35,7 +37,8 @@ class PipelineParts:
     def points(self, X: Any, y: np.ndarray) -> Any:
         """Return the transformed points, an array or a CSR matrix of numbers."""
         X = X if self.transformers is None else clone(self.transformers).fit_transform(X, y)
-        X = check_array(X, accept_sparse="csr", dtype=np.float64, input_name="X", estimator=self.machine)
+        with naming_text_columns(X):
+            X = check_array(X, accept_sparse="csr", dtype=np.float64, input_name="X", estimator=self.machine)
         if self.pairwise and X.shape[0] != X.shape[1]:
             raise ValueError(
                 f"kernel='precomputed' needs a square Gram matrix of the training points, got shape {X.shape}."
