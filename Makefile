@@ -1,20 +1,40 @@
 # Needs python3 (3.11 or newer), make and a package index. Everything else goes into .venv.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test bench docs lint format clean FORCE
+.PHONY: help demo test test-portable test-oldest test-newest dist bench docs lint format clean FORCE
 
 BIN := .venv/bin
+PYTHON := python3
+SPREAD := -n auto --maxprocesses=4 --dist loadgroup
+NUMERICAL := $(addprefix tests/,core kernels grams machines criteria searches tuning estimators)
 # One BLAS thread per test process: the processes share the cores.
 RUN := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
 help:  ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
 
 demo: .venv/.has-demo  ## tune the embedded data, print a table, write report.html
 	$(BIN)/foldless demo
 
 test: .venv/.has-dev  ## every law, and the examples in the docstrings
-	$(RUN) $(BIN)/python -m pytest -q -n auto --maxprocesses=4 --dist loadgroup
+	$(RUN) $(BIN)/python -m pytest -q $(SPREAD)
+
+test-portable: .venv/.has-dev  ## the numerical tests with the BLAS kernels of four kinds of processors
+	$(BIN)/python .ci/portable.py $(SPREAD) $(NUMERICAL)
+
+test-oldest:  ## every test with the oldest versions that pyproject.toml allows, in .venv-oldest
+	$(PYTHON) -m venv --clear .venv-oldest
+	$(PYTHON) .ci/lower_bounds.py > .venv-oldest/lower_bounds.txt
+	.venv-oldest/bin/python -m pip install -q --disable-pip-version-check -c .venv-oldest/lower_bounds.txt -e '.[test]'
+	$(RUN) .venv-oldest/bin/python -m pytest -q $(SPREAD)
+
+test-newest:  ## every test with the newest versions of everything, in .venv-newest; PYTHON=python3.13 chooses another Python
+	$(PYTHON) -m venv --clear .venv-newest
+	.venv-newest/bin/python -m pip install -q --disable-pip-version-check --upgrade --upgrade-strategy eager -e '.[test]'
+	$(RUN) .venv-newest/bin/python -m pytest -q $(SPREAD)
+
+dist: .venv/.has-dev  ## build wheel and sdist, install each elsewhere, try them
+	.ci/dist $(BIN)/python
 
 bench: .venv/.has-dev  ## accuracy and time beside GridSearchCV, as ratios
 	$(BIN)/python -m bench
@@ -32,7 +52,7 @@ format: .venv/.has-dev  ## rewrite the layout
 	$(BIN)/ruff format .
 
 clean:  ## remove the environment, caches and what was built
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist docs/_build docs/auto_examples docs/generated docs/reference.rst report.html
+	rm -rf .venv .venv-oldest .venv-newest .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist docs/_build docs/auto_examples docs/generated docs/reference.rst report.html
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The environment. .venv/.home names this directory once an installation is complete, and is absent while one
