@@ -5,8 +5,14 @@ in scikit-learn) and returns ``X`` of shape (n_samples, n_features) and ``y``. C
 prior probabilities, so their counts vary; labels count from 0 in the order of the definition.
 """
 
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
+
+from foldless.core.contracts import Matrix, Vector
 
 __all__ = [
     "make_banana",
@@ -18,6 +24,9 @@ __all__ = [
     "sinc_target",
 ]
 
+Seed: TypeAlias = int | np.random.RandomState | None
+Labels: TypeAlias = NDArray[Any]
+
 # Class, component, coordinate; and the common standard deviation.
 RIPLEY_CENTRES = np.array([[[-0.7, 0.3], [0.3, 0.3]], [[-0.3, 0.7], [0.4, 0.7]]])
 RIPLEY_SCALE = np.sqrt(0.03)
@@ -27,7 +36,7 @@ WAVES = np.maximum(6 - np.abs(np.arange(1, 22) - np.array([[11], [15], [7]])), 0
 WAVE_PAIRS = np.array([[0, 1], [0, 2], [1, 2]])
 
 
-def make_ripley(n_samples=250, *, random_state=None):
+def make_ripley(n_samples: int = 250, *, random_state: Seed = None) -> tuple[Matrix, Labels]:
     r"""Two classes in the plane, each an equal mixture of two normals; the Bayes error is 8.9 %.
 
     .. math:: x \mid y \sim \tfrac12 \sum_{k=1}^{2} N(\mu_{yk},\ 0.03\, I)
@@ -56,7 +65,9 @@ def make_ripley(n_samples=250, *, random_state=None):
     return centres + RIPLEY_SCALE * rng.normal(size=(n_samples, 2)), y
 
 
-def make_twonorm(n_samples=400, *, n_features=20, random_state=None):
+def make_twonorm(
+    n_samples: int = 400, *, n_features: int = 20, random_state: Seed = None
+) -> tuple[Matrix, Labels]:
     r"""Two normals of unit covariance with opposite means; the best boundary is a plane.
 
     .. math:: x \mid y \sim N(\pm(a, \dots, a),\ I), \qquad a = 2/\sqrt{d},
@@ -85,7 +96,9 @@ def make_twonorm(n_samples=400, *, n_features=20, random_state=None):
     return mean[:, None] + rng.normal(size=(n_samples, n_features)), y
 
 
-def make_ringnorm(n_samples=400, *, n_features=20, random_state=None):
+def make_ringnorm(
+    n_samples: int = 400, *, n_features: int = 20, random_state: Seed = None
+) -> tuple[Matrix, Labels]:
     r"""A wide normal around a narrow one; the best boundary is a sphere.
 
     .. math:: x \mid 0 \sim N(0,\ 4 I), \qquad x \mid 1 \sim N((a, \dots, a),\ I), \qquad a = 2/\sqrt{d}.
@@ -115,7 +128,7 @@ def make_ringnorm(n_samples=400, *, n_features=20, random_state=None):
     return mean[:, None] + scale[:, None] * rng.normal(size=(n_samples, n_features)), y
 
 
-def make_waveform(n_samples=400, *, random_state=None):
+def make_waveform(n_samples: int = 400, *, random_state: Seed = None) -> tuple[Matrix, Labels]:
     r"""Three classes of noisy waveforms at 21 points; the Bayes error is about 14 %.
 
     .. math:: x_i = u\, h_p(i) + (1 - u)\, h_q(i) + \varepsilon_i, \qquad i = 1, \dots, 21,
@@ -146,7 +159,9 @@ def make_waveform(n_samples=400, *, random_state=None):
     return u * first + (1 - u) * second + rng.normal(size=(n_samples, 21)), y
 
 
-def make_banana(n_samples=400, *, noise=0.3, random_state=None):
+def make_banana(
+    n_samples: int = 400, *, noise: float = 0.3, random_state: Seed = None
+) -> tuple[Matrix, Labels]:
     r"""Two interlocking crescents in the plane: our own construction, in the manner of the banana benchmark.
 
     .. math::
@@ -174,7 +189,13 @@ def make_banana(n_samples=400, *, noise=0.3, random_state=None):
     return (1 - 2 * y)[:, None] * crescent + noise * rng.normal(size=(n_samples, 2)), y
 
 
-def make_sinc(n_samples=100, *, noise_variance=0.01, target=np.sinc, random_state=None):
+def make_sinc(
+    n_samples: int = 100,
+    *,
+    noise_variance: float = 0.01,
+    target: Callable[[Vector], Vector] = np.sinc,
+    random_state: Seed = None,
+) -> tuple[Matrix, Vector]:
     r"""Regression on the line: a sinc with normal noise, at uniform points.
 
     .. math:: y = f(x) + \varepsilon, \qquad x \sim U(-\pi, \pi), \qquad \varepsilon \sim N(0, \sigma^2)
@@ -205,7 +226,7 @@ def make_sinc(n_samples=100, *, noise_variance=0.01, target=np.sinc, random_stat
     return x[:, None], target(x) + np.sqrt(noise_variance) * rng.normal(size=n_samples)
 
 
-def sinc_target(x):
+def sinc_target(x: ArrayLike) -> Vector:
     r"""Evaluate the learning target of [1]_: a sinc drawn into the Gaussian space by kernel ridge regression.
 
     .. math:: f(x) = \sum_m \alpha_m e^{-(x - s_m)^2 / 2}, \qquad \alpha = (K^2 + 0.1\, I)^{-1} K\, t,
@@ -231,5 +252,5 @@ def sinc_target(x):
     return _gaussian(x, s) @ alpha
 
 
-def _gaussian(x, s):
+def _gaussian(x: ArrayLike, s: Vector) -> Matrix:
     return np.exp(-0.5 * np.subtract.outer(np.asarray(x, dtype=float), s) ** 2)
