@@ -17,7 +17,7 @@ MOST = 4.0
 def many(monkeypatch):
     """These rows count as many: nothing is kept because it is small."""
     for module in ("features", "builders"):
-        monkeypatch.setattr(f"foldless.grams.{module}.FEW", 0)
+        monkeypatch.setattr(f"foldless.grams.{module}.KEPT_ENTRIES", 0)
 
 
 def data():

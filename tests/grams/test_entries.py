@@ -33,7 +33,7 @@ def test_extremes_see_every_strip():
 def test_a_root_squares_to_the_covariance(make, bias):
     K, _ = problem(15, seed=2)
     factor = make(K).factor(np.linspace(0.1, 2, 15), bias)
-    root = factor.root()
+    root = factor.covariance_root()
     assert root @ root.T == approx(factor.covariance(np.eye(15)), abs=1e-9)
 
 

@@ -30,6 +30,32 @@ class Undefined(FoldlessError, ArithmeticError):
     """A criterion or a fit does not exist at this point; a search steps over it."""
 
 
+class MissingVerb(FoldlessError, TypeError):
+    """A Gram was asked for something that its form of the matrix cannot do."""
+
+
+class NotStored(MissingVerb):
+    """A chunked Gram was asked for something that needs the whole matrix."""
+
+    def __init__(self, verb: str):
+        super().__init__(
+            f"a chunked Gram multiplies a strip of rows at a time, but {verb}() needs the whole matrix, which is never "
+            "stored. Use a dense or a low-rank Gram, or a criterion made of products (spectral with an integer r, "
+            "alignment, centered-alignment, fsm)."
+        )
+
+
+class NeedsLocalFeatures(MissingVerb):
+    """A Gram on a cluster was asked for something that needs all features in one place."""
+
+    def __init__(self, verb: str):
+        super().__init__(
+            f"gram='dask' keeps the features with the workers, but {verb}(), which this machine or criterion calls, "
+            "needs them in one place. Use gram='lowrank', or KernelLogisticRegression, KernelLSSVC or "
+            "KernelPoissonRegressor with criterion='loo' or 'evidence'."
+        )
+
+
 class UnsuitableBias(FoldlessError, ValueError):
     """A criterion was asked to read a machine whose kind of bias it has no formula for."""
 

@@ -1,44 +1,38 @@
 """Small pieces of linear algebra that several files need."""
 
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterator
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.linalg import blas, lapack
 
+from foldless.core.contracts import Matrix, Rows, Vector
 from foldless.core.errors import NotPositiveDefinite
 
-ROUNDING = (
+SYMMETRY_TOLERANCE = 1e-8  # a matrix and its transpose may differ by this fraction of the largest entry
+NEGATIVE_EIGENVALUE_TOLERANCE = 1e-8  # negative eigenvalues up to this fraction of the trace are rounding
+
+CACHE_STRIP_ROWS = 64  # rows of an n x n array that stay in the processor's cache
+# A strip for matrix products has at least so many rows, and more if they have fewer entries than this together.
+PRODUCT_STRIP_ROWS = 512
+PRODUCT_STRIP_ENTRIES = 2**17
+
+PIVOT_TOLERANCE = (
     50 * np.finfo(float).eps
-)  # of the largest diagonal entry: what the entries of a matrix are known to
-STRIP = 64  # rows
-LONG, ENTRIES = (
-    512,
-    2**17,
-)  # of a strip for level-3 products: its fewest rows, and its entries if they may be more
-HIDDEN = 1e-10  # of the norm: what a positive semi-definite remainder with such a diagonal cannot reach
+)  # pivots below this fraction of the largest diagonal entry are rounding
+# Reject a low-rank factor whose relative error exceeds this. For a positive semi-definite matrix small pivots rule that
+# out, so a larger error means that the matrix is indefinite.
+LOW_RANK_MAX_ERROR = 1e-10
 
 
-def symmetric(A):
+def symmetric(A: Matrix) -> Matrix:
     """Return the symmetric part of ``A``."""
     return (A + A.T) / 2
 
 
-@dataclass(frozen=True, eq=False)
-class Eigenpairs:
-    """Orthonormal vectors ``Q`` (n, r) with their eigenvalues ``nu`` (r,)."""
-
-    Q: np.ndarray
-    nu: np.ndarray
-
-    @cached_property
-    def squares(self):
-        """``Q**2``: diagonals of functions of the matrix are products with it."""
-        return self.Q**2
-
-
-def mirror(A):
+def mirror(A: Matrix) -> Matrix:
     """Fill the upper triangle of ``A`` from its lower one, in place, and return ``A``."""
     for rows in strips(len(A)):
         A[rows, rows.stop :] = A[rows.stop :, rows].T
@@ -47,20 +41,24 @@ def mirror(A):
     return A
 
 
-def strips(n):
+def strips(n: int) -> Iterator[slice]:
     """Yield the rows 0..n in slices so short that a strip of an n x n array stays in the processor's cache."""
-    for i in range(0, n, STRIP):
-        yield slice(i, min(i + STRIP, n))
+    for i in range(0, n, CACHE_STRIP_ROWS):
+        yield slice(i, min(i + CACHE_STRIP_ROWS, n))
 
 
-def long_strips(n, width):
+def long_strips(n: int, width: int) -> Iterator[slice]:
     """Yield the rows 0..n in slices long enough for products of ``width`` columns to run at full speed."""
-    step = max(LONG, ENTRIES // max(width, 1))
+    step = _product_rows(width)
     for i in range(0, max(n, 1), step):
         yield slice(i, min(i + step, n))
 
 
-def add_thin(G, P, Q):
+def _product_rows(width: int) -> int:
+    return max(PRODUCT_STRIP_ROWS, PRODUCT_STRIP_ENTRIES // max(width, 1))
+
+
+def add_thin(G: Matrix, P: Matrix, Q: Matrix) -> Matrix:
     """Add ``P Q' + Q P'`` to the array ``G`` in place, for thin P and Q; no other n x n array is made."""
     for rows in strips(len(G)):
         G[rows] += P[rows] @ Q.T
@@ -68,13 +66,13 @@ def add_thin(G, P, Q):
     return G
 
 
-def self_product(B):
-    """Return ``B B'`` by half the multiplications."""
+def self_product(B: Matrix) -> Matrix:
+    """Return ``B B'`` with half the multiplications of a plain product."""
     return mirror(blas.dsyrk(1.0, B.T, trans=1, lower=1))
 
 
-def weighted_square(B, e):
-    """Return ``B' diag(e) B`` by half the multiplications: what has a positive weight, less what has a negative one."""
+def weighted_square(B: Matrix, e: Vector) -> Matrix:
+    """Return ``B' diag(e) B`` with half the multiplications: rows of positive weight, minus those of negative weight."""
     total = np.zeros((B.shape[1], B.shape[1]), order="F")
     for sign in (1.0, -1.0):
         rows = np.flatnonzero(sign * e > 0)
@@ -84,19 +82,65 @@ def weighted_square(B, e):
     return mirror(total)
 
 
-def check_symmetric(K, tolerance=1e-8):
-    """Refuse a Gram matrix that is not square, finite and symmetric."""
-    if K.ndim != 2 or K.shape[0] != K.shape[1]:
-        raise ValueError(f"a Gram matrix must be square, got shape {K.shape}.")
-    K = K.toarray() if hasattr(K, "toarray") else K
-    gap = np.max(np.abs(K - K.T))
-    if not gap <= tolerance * np.max(np.abs(K)):
-        raise ValueError(
-            f"a Gram matrix must be symmetric and finite; K and its transpose differ by {gap:.1e}."
-        )
+def centre(K: Matrix) -> Matrix:
+    """Return ``J K J``: row, column and grand means removed."""
+    m = K.mean(axis=0)
+    Kc = K - m
+    Kc -= m[:, None]
+    Kc += m.mean()
+    return Kc
 
 
-def cholesky(A, overwrite=False):
+def check_symmetric(A: Any, what: str) -> Matrix:
+    """Return ``A`` as an array, or raise if it is not square, finite and symmetric.
+
+    Parameters
+    ----------
+    A : array-like or sparse matrix
+    what : str
+        The name of the matrix in messages, with its article.
+    """
+    A = A.toarray() if sp.issparse(A) else np.asarray(A, dtype=float)
+    if A.ndim != 2 or A.shape[0] != A.shape[1]:
+        raise ValueError(f"{what} must be square, got shape {A.shape}.")
+    largest = max(-np.min(A, initial=0.0), np.max(A, initial=0.0))
+    if not np.isfinite(largest):
+        raise ValueError(f"{what} contains NaN or infinity.")
+    gap = max((np.max(np.abs(A[rows] - A[:, rows].T)) for rows in strips(len(A))), default=0.0)
+    if gap > SYMMETRY_TOLERANCE * largest:
+        raise ValueError(f"{what} is not symmetric: it and its transpose differ by {gap:.1e}.")
+    return A
+
+
+def check_semidefinite(A: Any, what: str) -> Matrix:
+    """Return ``A`` as an array, or raise if it is not square, finite, symmetric and positive semi-definite."""
+    A = check_symmetric(A, what)
+    B = np.array(A)
+    B.flat[:: len(B) + 1] += max(NEGATIVE_EIGENVALUE_TOLERANCE * np.trace(A), np.finfo(float).tiny)
+    try:
+        # The transpose is Fortran ordered: LAPACK then works in place.
+        cholesky(B.T, overwrite=True)
+    except NotPositiveDefinite:
+        raise indefinite(what, np.linalg.eigvalsh(A)[0]) from None
+    return A
+
+
+def check_eigenvalues(mu: Vector, what: str, rounding: float = 0.0) -> None:
+    """Raise if the increasing eigenvalues ``mu``, known up to ``rounding``, are not of a positive semi-definite matrix."""
+    if mu[0] < -max(NEGATIVE_EIGENVALUE_TOLERANCE * float(np.sum(mu)), rounding):
+        raise indefinite(what, mu[0])
+
+
+def indefinite(what: str, smallest: float) -> NotPositiveDefinite:
+    """Return the error for a matrix that must not have a negative eigenvalue."""
+    return NotPositiveDefinite(
+        what,
+        smallest,
+        "It must be positive semi-definite; adding that much to its diagonal would make it so.",
+    )
+
+
+def cholesky(A: Matrix, overwrite: bool = False) -> Matrix:
     r"""Lower Cholesky factor of a positive definite matrix, reading its lower triangle.
 
     Raises
@@ -111,24 +155,24 @@ def cholesky(A, overwrite=False):
     return L
 
 
-def solve_lower(L, M, transposed=False):
+def solve_lower(L: Matrix, M: Matrix, transposed: bool = False) -> Matrix:
     """Return ``L^{-1} M``, or ``L^{-T} M`` when ``transposed``, for lower triangular ``L``."""
     x, _ = lapack.dtrtrs(L, M, lower=1, trans=int(transposed))
     return x
 
 
-def solve_cholesky(L, M):
+def solve_cholesky(L: Matrix, M: Matrix) -> Matrix:
     """Return ``(L L')^{-1} M`` for lower triangular ``L``."""
     return lapack.dpotrs(L, M, lower=1)[0]
 
 
-def inverse_lower(L):
+def inverse_lower(L: Matrix) -> Matrix:
     """Return the inverse of a lower triangular matrix."""
     return lapack.dtrtri(L, lower=1)[0]
 
 
-def pivoted_cholesky(A, tolerance=None):
-    r"""Rank-revealing Cholesky: ``A[piv][:, piv] = L L'`` up to the pivots that were dropped.
+def pivoted_cholesky(A: Matrix, tolerance: float | None = None) -> tuple[Matrix, Rows]:
+    r"""Rank-revealing Cholesky: ``A[kept][:, kept] = L L'``; the pivots that were dropped are rounding.
 
     Parameters
     ----------
@@ -147,53 +191,58 @@ def pivoted_cholesky(A, tolerance=None):
     n = len(A)
     if tolerance is None:
         tolerance = n * np.finfo(float).eps * max(np.max(np.diag(A)), np.finfo(float).tiny)
-    c, piv, rank, _ = lapack.dpstrf(A, tol=tolerance, lower=1)
-    return np.tril(c[:rank, :rank]), piv[:rank] - 1
+    c, order, rank, _ = lapack.dpstrf(A, tol=tolerance, lower=1)
+    return np.tril(c[:rank, :rank]), order[:rank] - 1
 
 
-def thin_root(A, most):
-    r"""Return ``F`` (n, r) with ``A = F F'`` to rounding, or None if that takes more than ``most`` columns.
+def thin_root(A: Matrix, max_rank: int) -> Matrix | None:
+    r"""Return ``F`` (n, r) with ``A = F F'`` to rounding, or None if that takes more than ``max_rank`` columns.
 
-    A Cholesky factorisation with pivots, ended when no diagonal entry of the remainder exceeds ``ROUNDING`` times the
-    largest of A: F then errs by no more than an eigendecomposition of A does.
+    A Cholesky factorisation with pivots, ended when no diagonal entry of the remainder exceeds ``PIVOT_TOLERANCE`` times
+    the largest of A: F then errs by no more than an eigendecomposition of A does.
 
     Parameters
     ----------
     A : array of shape (n, n)
         Positive semi-definite; None is returned for a matrix that is not, or not finite.
-    most : int
-        A look at ``most + 1`` rows tells first whether it is worth trying, at the price of :math:`(most / n)^3`.
+    max_rank : int
+        A block of ``max_rank + 1`` rows is factored first, at the price of :math:`(\mathrm{max\_rank} / n)^3` of the whole;
+        if its rank is too large, that of A is too.
     """
-    tolerance = ROUNDING * np.max(np.diag(A))
-    if not tolerance > 0 or _pivots(A[np.ix_(*2 * [_spread(len(A), most + 1)])], tolerance)[2] > most:
+    tolerance = PIVOT_TOLERANCE * np.max(np.diag(A))
+    if not tolerance > 0:
+        return None
+    sample = np.linspace(0, len(A) - 1, max_rank + 1).astype(int)
+    if _pivots(A[np.ix_(sample, sample)], tolerance)[2] > max_rank:
         return None
     c, order, rank = _pivots(A, tolerance)
-    if rank > most:
+    if rank > max_rank:
         return None
     F = np.empty((len(A), rank), order="F")
     F[order] = np.tril(c[:, :rank])
-    z = np.random.default_rng(0).choice(
-        [-1.0, 1.0], size=len(A)
-    )  # sees |A - F F'|: small pivots alone do not show
-    return F if np.linalg.norm(A @ z - F @ (F.T @ z)) <= HIDDEN * np.linalg.norm(A) else None
+    return F if _is_root(F, A) else None
 
 
-def _pivots(A, tolerance):
+def _pivots(A: Matrix, tolerance: float) -> tuple[Matrix, Rows, int]:
     c, order, rank, _ = lapack.dpstrf(A.T, tol=tolerance, lower=1)
     return c, order - 1, rank
 
 
-def _spread(n, m):
-    return np.linspace(0, n - 1, m).astype(int)
+def _is_root(F: Matrix, A: Matrix) -> bool:
+    """Return True if ``A = F F'``, tested on one vector of random signs, which shows the size of the difference."""
+    z = np.random.default_rng(0).choice([-1.0, 1.0], size=len(A))
+    return bool(np.linalg.norm(A @ z - F @ (F.T @ z)) <= LOW_RANK_MAX_ERROR * np.linalg.norm(A))
 
 
-def square_eigenpairs(F):
+def square_eigenpairs(F: Matrix) -> tuple[Matrix, Vector]:
     r"""Return ``Q`` (n, r) with orthonormal columns and ``mu`` decreasing, :math:`F F' = Q \operatorname{diag}(\mu) Q'`."""
     return strip_eigenpairs(lambda rows: F[rows], *F.shape)
 
 
-def strip_eigenpairs(take, n, width, lead=0):
-    r"""The same for an F whose rows are shown by ``take``, on the complement of its first ``lead`` columns.
+def strip_eigenpairs(
+    take: Callable[[slice], Matrix], n: int, width: int, n_leading: int = 0
+) -> tuple[Matrix, Vector]:
+    r"""Return the eigenpairs of ``F F'`` on the complement of the first ``n_leading`` columns of F.
 
     Through :math:`F = Q_1 T` and the eigenvectors of :math:`T T'`: about a third of the price of a singular value
     decomposition. Q is orthonormal whatever the rank; nothing is divided by a small number. The strips are factored
@@ -202,35 +251,34 @@ def strip_eigenpairs(take, n, width, lead=0):
     Parameters
     ----------
     take : callable
-        From a slice to these rows of F.
+        Takes a slice and returns these rows of F.
     n, width : int
         The shape of F.
-    lead : int
+    n_leading : int
+
+    Returns
+    -------
+    Q : array of shape (n, r)
+        Orthonormal columns.
+    mu : array of shape (r,)
+        Decreasing.
     """
-    parts, tops = _tall_strips(n, width), []
+    parts, triangles = _tall_strips(n, width), []
     Q = np.empty((n, min(n, width)))
     for rows in parts:
         Q[rows], T = np.linalg.qr(take(rows))
-        tops.append(T)
-    turn, T = np.linalg.qr(np.vstack(tops))
-    mu, V = np.linalg.eigh(T[lead:, lead:] @ T[lead:, lead:].T)
-    turns = np.split(turn[:, lead:] @ V[:, ::-1], len(parts))
-    for rows, turn in zip(parts, turns, strict=True):
-        Q[rows, : len(mu)] = Q[rows] @ turn
+        triangles.append(T)
+    rotation, T = np.linalg.qr(np.vstack(triangles))
+    T = T[n_leading:, n_leading:]
+    mu, V = np.linalg.eigh(T @ T.T)
+    rotations = np.split(rotation[:, n_leading:] @ V[:, ::-1], len(parts))
+    for rows, rotation in zip(parts, rotations, strict=True):
+        Q[rows, : len(mu)] = Q[rows] @ rotation
     return Q[:, : len(mu)], np.maximum(mu[::-1], 0)
 
 
-def _tall_strips(n, width):
-    """Slices of at least twice as many rows as columns, if there are so many."""
-    step = max(LONG, ENTRIES // max(width, 1), 2 * width)
+def _tall_strips(n: int, width: int) -> list[slice]:
+    """Return slices of at least twice as many rows as columns, if there are so many."""
+    step = max(_product_rows(width), 2 * width)
     edges = np.linspace(0, n, max(1, n // step) + 1).astype(int)
     return [slice(a, b) for a, b in pairwise(edges)]
-
-
-def centre(K):
-    """Return ``J K J``: row, column and grand means removed."""
-    m = K.mean(axis=0)
-    Kc = K - m
-    Kc -= m[:, None]
-    Kc += m.mean()
-    return Kc

@@ -1,36 +1,37 @@
 """Targets: columns of numbers or of labels -1 and 1, their checks, and error rates."""
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import type_of_target
 
-from foldless.core.contracts import Matrix
+from foldless.core.contracts import Matrix, Vector
 
 # With fewer rows no criterion has anything to measure.
 MIN_ROWS = 4
 
 
-def check_numbers(y):
+def check_numbers(y: ArrayLike) -> None:
     """Raise unless all targets are finite."""
     if not np.all(np.isfinite(y)):
         raise ValueError("y must hold finite numbers, got NaN or infinity.")
 
 
-def check_signs(y):
+def check_signs(y: ArrayLike) -> None:
     """Raise unless all targets are -1 or 1."""
+    y = np.asarray(y)
     bad = np.abs(y) != 1
     if np.any(bad):
-        raise ValueError(f"y must hold class labels -1 and 1 for this loss, got {np.asarray(y)[bad][0]:g}.")
+        raise ValueError(f"y must hold class labels -1 and 1 for this loss, got {y[bad][0]:g}.")
 
 
-def one_versus_rest(codes, k):
+def one_versus_rest(codes: NDArray[np.integer], k: int) -> Matrix:
     """Return columns of -1 and 1: one for two classes (1 is the second), else one per class."""
     if k == 2:
         return np.where(codes == 1, 1.0, -1.0)[:, None]
     return np.where(codes[:, None] == np.arange(k), 1.0, -1.0)
 
 
-def as_columns(y):
+def as_columns(y: ArrayLike) -> Matrix:
     """Return targets (n, k) for class labels (coded -1 and 1) or for numbers (as they are)."""
     y = np.asarray(y)
     if type_of_target(y).startswith("continuous"):
@@ -48,13 +49,13 @@ def encode_labels(y: ArrayLike) -> tuple[np.ndarray, Matrix]:
     return classes, one_versus_rest(codes, len(classes))
 
 
-def is_pm1(Y):
-    """Tell whether every entry is -1 or 1."""
+def is_pm1(Y: Matrix) -> bool:
+    """Return True if every entry is -1 or 1."""
     return bool(np.all(np.abs(Y) == 1))
 
 
-def check_labels(Y, who):
-    """Raise unless ``Y`` (n, k) holds -1 and 1 with both signs in each column."""
+def check_labels(Y: Matrix, who: str) -> None:
+    """Raise unless ``Y`` (n, k) holds -1 and 1 with both signs in each column; ``who`` is named in the message."""
     if not is_pm1(Y):
         raise ValueError(
             f"{who} needs class labels coded -1 and 1, got other targets. Is this a regression problem?"
@@ -65,21 +66,21 @@ def check_labels(Y, who):
         )
 
 
-def class_index(Y):
-    """Class numbers 0, 1, ... of the rows of ``Y``."""
-    return (Y[:, 0] > 0).astype(int) if Y.shape[1] == 1 else np.argmax(Y, axis=1)
+def class_index(Y: Matrix) -> NDArray[np.intp]:
+    """Return the class numbers 0, 1, ... of targets or outputs (n, k): by the sign of one column, else the largest."""
+    return (Y[:, 0] > 0).astype(np.intp) if Y.shape[1] == 1 else np.argmax(Y, axis=1)
 
 
-def balanced_weights(Y):
-    r"""Weights :math:`v_i = n / (k\, n_{c(i)})` that give each of the k classes the same total weight."""
+def balanced_weights(Y: Matrix) -> Vector:
+    r"""Return weights :math:`v_i = n / (k\, n_{c(i)})` that give each of the k classes the same total weight."""
     check_labels(Y, "balancing classes")
     label = class_index(Y)
     counts = np.bincount(label)
     return len(Y) / (len(counts) * counts[label])
 
 
-def error_fraction(Y, Z, row_counts=None):
-    """Fraction of samples whose outputs ``Z`` do not single out the class in ``Y``; a tie counts as an error."""
+def error_fraction(Y: Matrix, Z: Matrix, row_counts: Vector | None = None) -> float:
+    """Return the fraction of samples whose outputs ``Z`` do not single out the class in ``Y``; a tie counts as an error."""
     if Y.shape[1] == 1:
         return float(np.average(Y[:, 0] * Z[:, 0] <= 0, weights=row_counts))
     rows, own = np.arange(len(Y)), class_index(Y)
@@ -88,8 +89,8 @@ def error_fraction(Y, Z, row_counts=None):
     return float(np.average(Z[rows, own] <= others.max(axis=1), weights=row_counts))
 
 
-def index_of_plateau_centre(values):
-    """Index of the smallest value; on a plateau of equal ones the middle of the first longest run.
+def index_of_plateau_centre(values: ArrayLike) -> int:
+    """Return the index of the smallest value; if several are equal, the middle of the first longest run of them.
 
     Counts of errors have plateaus over a grid, and the middle of one is the safest point on it.
     """

@@ -151,7 +151,7 @@ class _Average:
     """Running means over draws: of what eq. (1) needs on a dense Gram, of what eq. (2) needs on others."""
 
     def __init__(self, target, gram):
-        self.target, self.gram, self.dense = target, gram, hasattr(gram, "K")
+        self.target, self.gram, self.dense = target, gram, gram.dense
         self.count, self._sums = 0, {}
 
     def add(self, theta):

@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from foldless.core.contracts import Reading, Vector
+from foldless.core.contracts import Gram, Reading, Vector
 from foldless.core.errors import UnknownName
 from foldless.criteria.base import Criterion, reads
 from foldless.criteria.regression import error_norms as norm
@@ -229,16 +229,17 @@ def _general(solution, W, s2, part):
 
 def _remembered(solution, reference):
     """Return the norm of a reference, decomposed once per Gram."""
-    memo, weights = solution.gram.memo, solution.machine.weights
-    known = memo.get("reference", (None, None, None))
-    if known[0] is not reference or known[1] is not weights:
+    weights = solution.machine.weights
+
+    def compute():
         _check_reference(reference, solution.n)
-        memo["reference"] = known = (reference, weights, norm.fixed(reference, weights))
-    return known[2]
+        return norm.fixed(reference, weights)
+
+    return solution.gram.memo.get("reference", reference, weights, compute=compute)
 
 
 def _check_reference(reference, n):
-    shape = np.shape(reference) if not hasattr(reference, "spectrum") else (reference.n, reference.n)
+    shape = (reference.n, reference.n) if isinstance(reference, Gram) else np.shape(reference)
     if shape != (n, n):
         raise ValueError(f"reference must have shape ({n}, {n}), got {shape}.")
 

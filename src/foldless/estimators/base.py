@@ -13,9 +13,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from foldless.core.contracts import Machine, Matrix, Vector
+from foldless.core.linalg import check_semidefinite
 from foldless.core.targets import MIN_ROWS, class_index, encode_labels
 from foldless.criteria.base import Criterion
-from foldless.estimators.validation import check_precomputed, naming_text_columns
+from foldless.estimators.validation import naming_text_columns
 from foldless.kernels import gram
 from foldless.searches.base import Search
 from foldless.tuning.progress import progress
@@ -54,7 +55,7 @@ class BaseKernelEstimator(BaseEstimator):
                 self, X, y, accept_sparse="csr", dtype=np.float64, ensure_min_samples=MIN_ROWS, **options
             )
         if self._pairwise:
-            check_precomputed(points)
+            check_semidefinite(points, "the precomputed Gram matrix of the training points")
         return points, targets
 
     def _drop_weightless_rows(

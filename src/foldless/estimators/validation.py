@@ -8,10 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from foldless.core.errors import DataError, NotPositiveDefinite
-
-# Relative errors of a given Gram matrix that are taken for rounding.
-PRECOMPUTED_TOLERANCE = 1e-8
+from foldless.core.errors import DataError
 
 
 @contextmanager
@@ -48,23 +45,6 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def check_precomputed(K: Any) -> None:
-    """Refuse a matrix that is not square, symmetric and positive semi-definite."""
-    if K.shape[0] != K.shape[1]:
-        raise ValueError(
-            f"kernel='precomputed' needs a square Gram matrix of the training points, got shape {K.shape}."
-        )
-    K = K.toarray() if issparse(K) else K
-    scale = max(np.max(np.abs(K)), np.finfo(float).tiny)
-    if np.max(np.abs(K - K.T)) > PRECOMPUTED_TOLERANCE * scale:
-        raise ValueError("kernel='precomputed' needs a symmetric Gram matrix; K and its transpose differ.")
-    smallest = np.linalg.eigvalsh(K)[0]
-    if smallest < -PRECOMPUTED_TOLERANCE * scale * len(K):
-        raise NotPositiveDefinite(
-            "the precomputed Gram matrix", smallest, "Add that much to its diagonal, or clip it."
-        )
 
 
 def regularisation(name: str, value: float | None) -> tuple[float, bool]:

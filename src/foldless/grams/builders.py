@@ -1,27 +1,54 @@
-r"""Kernel and points -> Gram, and back: dense, or through landmarks (Nyström).
+r"""Kernel and points -> Gram, and back: dense, through landmarks (Nyström), or a strip of rows at a time.
 
-A representation owns the points and their distances, so that a search that moves only ``theta`` computes them once.
+A builder owns the points and their distances, so that a search that moves only ``theta`` computes them once.
 """
 
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
 
+from foldless.core.contracts import Adjoint, Gram, LandmarkRoot, Matrix, Rows, Vector
 from foldless.core.linalg import long_strips, pivoted_cholesky, solve_lower
 from foldless.grams import ChunkedGram, DenseGram, LowRankGram
-from foldless.grams.adjoints import on_features
-from foldless.grams.features import FEW
+from foldless.grams.adjoints import FeatureProducts, on_features
+from foldless.grams.features import KEPT_ENTRIES
+from foldless.grams.low_rank import FeatureGram
 from foldless.kernels.algebra import has_noise
 from foldless.kernels.evaluate import gram, is_semidefinite, pullback
-from foldless.kernels.pairs import Pairs
+from foldless.kernels.pairs import Pairs, Points
 
-TINY = 1e-12  # eigenvalues of a landmark matrix below this, relative to the largest, are rounding
+# Eigenvalues of a landmark matrix below this fraction of the largest are rounding.
+EIGENVALUE_TOLERANCE = 1e-12
+
+
+class Builder(ABC):
+    """Points that turn a kernel into a Gram, and the derivative in the Gram into one in the kernel's ``theta``."""
+
+    X: Points
+
+    exact: ClassVar[bool] = True
+    """True if the Gram is the kernel matrix itself."""
+
+    @abstractmethod
+    def gram(self, kernel: Kernel) -> Gram:
+        """Return the Gram of ``kernel``."""
+
+    @abstractmethod
+    def pullback(self, kernel: Kernel, K: Any, adjoint: Adjoint) -> Vector:
+        """Return the gradient in ``kernel.theta`` for the Gram ``K`` that ``gram(kernel)`` returned."""
+
+    @abstractmethod
+    def expansion(self, K: Any, alpha: Matrix) -> tuple[Points, Matrix]:
+        """Return points and coefficients ``beta`` with ``f(x) = k(x, points) @ beta``."""
 
 
 @dataclass(frozen=True, eq=False)
-class DenseBuilder:
+class DenseBuilder(Builder):
     """All pairs of points.
 
     Parameters
@@ -29,30 +56,29 @@ class DenseBuilder:
     X : array or sparse matrix of shape (n, d)
     """
 
-    X: object
-    exact: ClassVar[bool] = True  # whether the Gram is the kernel matrix itself
+    X: Points
 
     @cached_property
-    def pairs(self):
+    def pairs(self) -> Pairs:
         """The pairs, with their distances."""
         return Pairs(self.X)
 
-    def gram(self, kernel):
+    def gram(self, kernel: Kernel) -> DenseGram:
         """Return the Gram of ``kernel``."""
         return DenseGram(gram(kernel, self.pairs), is_semidefinite(kernel))
 
-    def pullback(self, kernel, K, adjoint):
+    def pullback(self, kernel: Kernel, K: Gram, adjoint: Matrix) -> Vector:
         """Return the gradient in ``kernel.theta``."""
         return pullback(kernel, self.pairs, adjoint)
 
-    def expansion(self, K, alpha):
-        """Return points and coefficients ``beta`` with ``f(x) = k(x, points) @ beta``."""
+    def expansion(self, K: Gram, alpha: Matrix) -> tuple[Points, Matrix]:
+        """Return the points and ``alpha``."""
         return self.X, alpha
 
 
 @dataclass(frozen=True, eq=False)
 class RowsTimesLandmarks:
-    """Rows beside landmarks: kernel -> features, and back, a strip of rows at a time.
+    """Pairs of rows with landmarks: kernel -> features, and back, a strip of rows at a time.
 
     Parameters
     ----------
@@ -62,40 +88,40 @@ class RowsTimesLandmarks:
 
     pairs: Pairs
 
-    def _strips(self):
+    def _strips(self) -> Iterable[tuple[slice, Pairs]]:
         n, m = self.pairs.shape
-        return self._kept if n * m <= FEW else self._fresh()
+        return self._kept_strips if n * m <= KEPT_ENTRIES else self._fresh_strips()
 
-    def _fresh(self):
+    def _fresh_strips(self) -> Iterator[tuple[slice, Pairs]]:
         for rows in long_strips(*self.pairs.shape):
             yield rows, self.pairs.strip(rows)
 
     @cached_property
-    def _kept(self):
-        """The strips, which remember the latest kernel: the way back needs its values again."""
-        return list(self._fresh())
+    def _kept_strips(self) -> list[tuple[slice, Pairs]]:
+        """The strips, each of which remembers its latest kernel values: the way back needs them again."""
+        return list(self._fresh_strips())
 
-    def features(self, kernel, root):
-        """Return :math:`F = K_{nm} L^{-T}` for the ``root`` (L, kept) of the landmarks' own matrix."""
-        L, kept = root
-        F = np.empty((self.pairs.shape[0], len(kept)))
+    def features(self, kernel: Kernel, landmark_root: LandmarkRoot) -> Matrix:
+        """Return :math:`F = K_{nm} L^{-T}` for the root ``(L, kept_landmarks)`` of the landmarks' own matrix."""
+        L, kept_landmarks = landmark_root
+        F = np.empty((self.pairs.shape[0], len(kept_landmarks)))
         for rows, pairs in self._strips():
-            F[rows] = solve_lower(L, gram(kernel, pairs)[:, kept].T).T
+            F[rows] = solve_lower(L, gram(kernel, pairs)[:, kept_landmarks].T).T
         return F
 
-    def pullback(self, kernel, root, thin):
+    def pullback(self, kernel: Kernel, landmark_root: LandmarkRoot, products: FeatureProducts) -> Vector:
         """Return the part of the gradient that comes through :math:`K_{nm}`, whose adjoint is :math:`2 G F L^{-1}`."""
-        L, kept = root
+        L, kept_landmarks = landmark_root
         gradient = np.zeros(len(kernel.theta))
         for rows, pairs in self._strips():
             adjoint = np.zeros(pairs.shape)
-            adjoint[:, kept] = 2 * _unroot(L, thin.strip(rows))
+            adjoint[:, kept_landmarks] = 2 * _times_inverse(products.strip(rows), L)
             gradient = gradient + pullback(kernel, pairs, adjoint)
         return gradient
 
 
 @dataclass(frozen=True, eq=False)
-class NystromBuilder:
+class NystromBuilder(Builder):
     r"""Landmarks: :math:`\tilde K = K_{nm} K_{mm}^{-1} K_{mn} = F F'`.
 
     Here :math:`F = K_{nm} L^{-T}` with :math:`L L' = K_{mm}`. The Cholesky factor is pivoted and drops landmarks that
@@ -109,52 +135,54 @@ class NystromBuilder:
         Row numbers.
     """
 
-    X: object
-    landmarks: np.ndarray
+    X: Points
+    landmarks: Rows
     exact: ClassVar[bool] = False
 
     @cached_property
-    def _cross(self):
+    def _rows_times_landmarks(self) -> RowsTimesLandmarks:
         return RowsTimesLandmarks(Pairs(self.X, self.X[self.landmarks]))
 
     @cached_property
-    def _own(self):
+    def _landmark_pairs(self) -> Pairs:
         return Pairs(self.X[self.landmarks])
 
-    def gram(self, kernel):
+    def gram(self, kernel: Kernel) -> FeatureGram:
         """Return the low-rank Gram of ``kernel``."""
-        root = pivoted_cholesky(gram(kernel, self._own))
-        return LowRankGram(self._cross.features(kernel, root), root)
+        landmark_root = pivoted_cholesky(gram(kernel, self._landmark_pairs))
+        return LowRankGram(self._rows_times_landmarks.features(kernel, landmark_root), landmark_root)
 
-    def pullback(self, kernel, K, adjoint):
+    def pullback(self, kernel: Kernel, K: Any, adjoint: Adjoint) -> Vector:
         r"""Return the gradient in ``kernel.theta``.
 
         With :math:`T = K_{nm} K_{mm}^{-1} = F L^{-1}` the adjoint of :math:`K_{nm}` is :math:`2 G T`, that of
         :math:`K_{mm}` is :math:`-T' G T`.
         """
-        (L, kept), m = K.root, len(self.landmarks)
-        thin = on_features(adjoint, K.features())
-        own = np.zeros((m, m))
-        own[np.ix_(kept, kept)] = -_unroot(L, _unroot(L, thin.square).T)
-        return self._across(kernel, K.root, thin) + pullback(kernel, self._own, own)
+        L, kept_landmarks = K.landmark_root
+        products = on_features(adjoint, K.features())
+        own = np.zeros((len(self.landmarks), len(self.landmarks)))
+        own[np.ix_(kept_landmarks, kept_landmarks)] = -_times_inverse(_times_inverse(products.square, L).T, L)
+        through_rows = self._pullback_of_rows(kernel, (L, kept_landmarks), products)
+        return through_rows + pullback(kernel, self._landmark_pairs, own)
 
-    def _across(self, kernel, root, thin):
-        return self._cross.pullback(kernel, root, thin)
+    def _pullback_of_rows(
+        self, kernel: Kernel, landmark_root: LandmarkRoot, products: FeatureProducts
+    ) -> Vector:
+        return self._rows_times_landmarks.pullback(kernel, landmark_root, products)
 
-    def expansion(self, K, alpha):
+    def expansion(self, K: Any, alpha: Matrix) -> tuple[Points, Matrix]:
         """Return landmarks and coefficients ``beta`` with ``f(x) = k(x, landmarks) @ beta``."""
-        L, kept = K.root
-        return self.X[self.landmarks[kept]], solve_lower(
-            L, K.features().transpose_times(alpha), transposed=True
-        )
+        L, kept_landmarks = K.landmark_root
+        beta = solve_lower(L, K.features().transpose_times(alpha), transposed=True)
+        return self.X[self.landmarks[kept_landmarks]], beta
 
 
-def _unroot(L, M):
+def _times_inverse(M: Matrix, L: Matrix) -> Matrix:
     """Return ``M L^{-1}``."""
     return solve_lower(L, M.T, transposed=True).T
 
 
-def leading_nystrom(kernel, X, landmarks, components=None):
+def leading_nystrom(kernel: Kernel, X: Points, landmarks: Rows, components: int | None = None) -> LowRankGram:
     r"""Low-rank Gram from the leading eigenvectors of the landmarks' own matrix, as Kobayashi and Komaki have it.
 
     .. math:: K_{mm} = U \Lambda U', \qquad F = K_{nm} U_p \Lambda_p^{-1/2}.
@@ -171,12 +199,12 @@ def leading_nystrom(kernel, X, landmarks, components=None):
         The number p kept; by default all whose eigenvalue exceeds 1e-12 of the largest.
     """
     mu, U = np.linalg.eigh(gram(kernel, Pairs(X[landmarks])))
-    kept = np.flatnonzero(mu > TINY * mu[-1])[::-1][:components]
+    kept = np.flatnonzero(mu > EIGENVALUE_TOLERANCE * mu[-1])[::-1][:components]
     return LowRankGram(gram(kernel, Pairs(X, X[landmarks])) @ (U[:, kept] / np.sqrt(mu[kept])))
 
 
 @dataclass(frozen=True, eq=False)
-class ChunkedBuilder:
+class ChunkedBuilder(Builder):
     """All pairs of points, a strip of rows at a time: for criteria made of products, at any size.
 
     Parameters
@@ -186,11 +214,10 @@ class ChunkedBuilder:
         Rows per strip.
     """
 
-    X: object
+    X: Points
     chunk: int | None = None
-    exact: ClassVar[bool] = True
 
-    def gram(self, kernel):
+    def gram(self, kernel: Kernel) -> ChunkedGram:
         """Return the Gram of ``kernel``; nothing is computed yet."""
         if has_noise(kernel):
             raise ValueError(
@@ -198,10 +225,11 @@ class ChunkedBuilder:
             )
         return ChunkedGram(kernel, self.X, self.chunk)
 
-    def pullback(self, kernel, K, adjoint):
+    def pullback(self, kernel: Kernel, K: ChunkedGram, adjoint: Adjoint) -> Vector:
         """Return the gradient in ``kernel.theta``."""
-        return sum(pullback(kernel, pairs, adjoint.strip(rows, pairs)) for rows, pairs in K.strips())
+        parts = [pullback(kernel, pairs, adjoint.strip(rows, pairs)) for rows, pairs in K.strips()]
+        return np.sum(parts, axis=0)
 
-    def expansion(self, K, alpha):
-        """Return points and coefficients ``beta`` with ``f(x) = k(x, points) @ beta``."""
+    def expansion(self, K: Gram, alpha: Matrix) -> tuple[Points, Matrix]:
+        """Return the points and ``alpha``."""
         return self.X, alpha

@@ -6,14 +6,19 @@ numbers per row (see :class:`foldless.grams.features.Features`), and so is the g
 of r x r travel.
 """
 
-from dataclasses import dataclass, replace
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
 
-from foldless.core.errors import FoldlessError
+from foldless.core.contracts import LandmarkRoot, Matrix, Rows, Vector
+from foldless.core.errors import NeedsLocalFeatures
 from foldless.core.linalg import pivoted_cholesky
 from foldless.core.optional_imports import import_extra
 from foldless.grams import FeatureGram
@@ -21,19 +26,12 @@ from foldless.grams.adjoints import FeatureProducts, RowTerm
 from foldless.grams.builders import NystromBuilder, RowsTimesLandmarks
 from foldless.grams.features import Features
 from foldless.kernels.evaluate import gram
-from foldless.kernels.pairs import Pairs
+from foldless.kernels.pairs import Pairs, Points
 
-ROWS = 50_000  # of a block, at most
+BLOCK_MAX_ROWS = 50_000  # rows that one task works on
 
-
-class NeedsLocalFeatures(FoldlessError, TypeError):
-    """Something was asked for that needs all features in one place."""
-
-    def __init__(self, what):
-        super().__init__(
-            f"gram='dask' keeps the features with the workers, but {what} needs them in one place. Use gram='lowrank', "
-            "or KernelLogisticRegression, KernelLSSVC or KernelPoissonRegressor with criterion='loo' or 'evidence'."
-        )
+# Mean, constant, rows and triangular factor: the fields of Features behind F.
+Border = tuple[Vector | None, float | None, Rows | None, Matrix | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,34 +44,39 @@ class Blocks:
     futures : list
         One array of rows each, in order.
     rows : list of slice
-        Which rows.
+        The rows of each.
     shape : pair of int
     """
 
     client: Any
-    futures: list
-    rows: list
-    shape: tuple
+    futures: list[Any]
+    rows: list[slice]
+    shape: tuple[int, int]
 
-    def __len__(self):
+    def __len__(self) -> int:
         """Return the number of rows."""
         return self.shape[0]
 
-    def run(self, verb, border, compute, vectors):
-        """Return ``verb(block, border, compute, vectors)`` of every block, with the vectors' own rows."""
-        return self.client.gather(
-            [
-                self.client.submit(verb, block, border, compute, [v[rows] for v in vectors], pure=False)
-                for block, rows in zip(self.futures, self.rows, strict=True)
-            ]
-        )
+    def run(
+        self,
+        verb: Callable[..., Matrix],
+        border: Border,
+        compute: Callable[..., Matrix],
+        vectors: Sequence[Matrix],
+    ) -> list[Matrix]:
+        """Return ``verb(block, border, compute, vectors)`` for every block, with its rows of the vectors."""
+        tasks = [
+            self.client.submit(verb, block, border, compute, [v[rows] for v in vectors], pure=False)
+            for block, rows in zip(self.futures, self.rows, strict=True)
+        ]
+        return self.client.gather(tasks)
 
 
-def _total(F, border, compute, vectors):
+def _total(F: Matrix, border: Border, compute: Callable[..., Matrix], vectors: Sequence[Matrix]) -> Matrix:
     return Features(F, *border).total(compute, *vectors)
 
 
-def _each(F, border, compute, vectors):
+def _each(F: Matrix, border: Border, compute: Callable[..., Matrix], vectors: Sequence[Matrix]) -> Matrix:
     return Features(F, *border).each(compute, *vectors)
 
 
@@ -81,23 +84,23 @@ class RemoteFeatures(Features):
     """Features whose ``F`` are :class:`Blocks`."""
 
     @property
-    def border(self):
-        """What a worker does with its rows: the fields behind F."""
+    def border(self) -> Border:
+        """The fields behind F, with which a worker completes its rows."""
         return self.mean, self.last, self.index, self.L
 
-    def whitened(self, L):
+    def whitened(self, L: Matrix) -> RemoteFeatures:
         """Return the features ``F L^{-T}``."""
         return replace(self, L=L)
 
-    def take(self, rows):
-        """Raise: see :class:`NeedsLocalFeatures`."""
-        raise NeedsLocalFeatures("this machine or criterion")
+    def take(self, rows: slice | Rows) -> Matrix:
+        """Raise an error: the rows are with the workers."""
+        raise NeedsLocalFeatures("take")
 
-    def total(self, compute, *vectors):
+    def total(self, compute: Callable[..., Matrix], *vectors: Matrix) -> Matrix:
         """Return the sum of ``compute(strip, *parts)`` over all strips of all blocks."""
-        return sum(self.F.run(_total, self.border, compute, vectors))
+        return np.sum(self.F.run(_total, self.border, compute, vectors), axis=0)
 
-    def each(self, compute, *vectors):
+    def each(self, compute: Callable[..., Matrix], *vectors: Matrix) -> Matrix:
         """Return the rows ``compute(strip, *parts)``, as one array."""
         return np.concatenate(self.F.run(_each, self.border, compute, vectors))
 
@@ -107,36 +110,30 @@ class DaskGram(FeatureGram):
     """``K = F F' + constant 11'`` with the rows of F on a cluster."""
 
     blocks: Blocks
-    root: Any
+    landmark_root: LandmarkRoot | None
     constant: float = 0.0
-    verbs: ClassVar[tuple[str, ...]] = (
-        *("subset", "block", "combine", "extremes", "centred", "spectrum", "weighted_spectrum"),
-        *("image_beside", "norm", "centred_norm"),
-    )
 
-    def features(self, bias=False):
-        """Return the rows of F, with a bias those of [F less its mean, 1]."""
+    def missing(self, verb: str) -> NeedsLocalFeatures:
+        """Return the error for a verb that needs all features in one place."""
+        return NeedsLocalFeatures(verb)
+
+    def features(self, bias: bool = False) -> RemoteFeatures:
+        """Return the rows of F, with a bias those of [F less its mean, 1]: centring removes the constant."""
         if bias:
-            return RemoteFeatures(self.blocks, self._mean, 1.0)  # to which a constant is invisible
+            return RemoteFeatures(self.blocks, self._mean, 1.0)
         return RemoteFeatures(self.blocks, None, np.sqrt(self.constant) if self.constant else None)
 
     @cached_property
-    def _mean(self):
+    def _mean(self) -> Vector:
         return RemoteFeatures(self.blocks).transpose_times(np.full(self.n, 1 / self.n))
 
-    def shifted(self, constant):
+    def shifted(self, constant: float) -> DaskGram:
         """Return ``K + constant 11'``."""
         return replace(self, constant=self.constant + constant)
 
-    def __getattr__(self, name):
-        """Say why a verb of other Grams is missing."""
-        if name in self.verbs:
-            raise NeedsLocalFeatures("this machine or criterion")
-        raise AttributeError(name)
 
-
-def current_client():
-    """Return the client that was made last in this process."""
+def current_client() -> Any:
+    """Return the Dask client that was made last in this process."""
     distributed = import_extra("distributed", "dask")
     try:
         return distributed.get_client()
@@ -151,51 +148,63 @@ def current_client():
 class DaskBuilder(NystromBuilder):
     """Landmarks, with the rows on the cluster of the current Dask client."""
 
-    def __post_init__(self):
-        object.__setattr__(self, "_client", current_client())  # before anything is computed
+    _client: Any = field(default_factory=current_client, init=False, repr=False)
 
     @cached_property
-    def _rows(self):
+    def _rows(self) -> list[slice]:
         n, workers = self.X.shape[0], len(self._client.ncores())
-        edges = np.linspace(0, n, max(1, workers, -(-n // ROWS)) + 1).astype(int)
+        edges = np.linspace(0, n, max(1, workers, -(-n // BLOCK_MAX_ROWS)) + 1).astype(int)
         return [slice(a, b) for a, b in pairwise(edges)]
 
     @cached_property
-    def _crosses(self):
+    def _remote_rows_times_landmarks(self) -> list[Any]:
         parts = self._client.scatter([self.X[rows] for rows in self._rows], hash=False)
         Y = self._client.scatter(self.X[self.landmarks], broadcast=True, hash=False)
-        return [self._client.submit(_beside, X, Y, pure=False) for X in parts]
+        return [self._client.submit(_rows_times_landmarks, X, Y, pure=False) for X in parts]
 
-    def gram(self, kernel):
+    def gram(self, kernel: Kernel) -> DaskGram:
         """Return the low-rank Gram of ``kernel``; its rows stay with the workers."""
-        root = pivoted_cholesky(gram(kernel, self._own))
+        landmark_root = pivoted_cholesky(gram(kernel, self._landmark_pairs))
         futures = [
-            self._client.submit(RowsTimesLandmarks.features, cross, kernel, root, pure=False)
-            for cross in self._crosses
+            self._client.submit(RowsTimesLandmarks.features, block, kernel, landmark_root, pure=False)
+            for block in self._remote_rows_times_landmarks
         ]
-        return DaskGram(Blocks(self._client, futures, self._rows, (self.X.shape[0], len(root[1]))), root)
+        shape = (self.X.shape[0], len(landmark_root[1]))
+        return DaskGram(Blocks(self._client, futures, self._rows, shape), landmark_root)
 
-    def _across(self, kernel, root, thin):
-        jobs = []
+    def _pullback_of_rows(
+        self, kernel: Kernel, landmark_root: LandmarkRoot, products: FeatureProducts
+    ) -> Vector:
+        tasks = []
         for i, rows in enumerate(self._rows):
-            parts = [(p.compute, [v[rows] for v in p.vectors], _border(p), p.scale) for p in thin.parts]
-            blocks = [None if p.features is None else p.features.F.futures[i] for p in thin.parts]
-            jobs.append(self._client.submit(_pull, self._crosses[i], blocks, kernel, root, parts, pure=False))
-        return sum(self._client.gather(jobs))
+            parts = [(p.compute, [v[rows] for v in p.vectors], _border(p), p.scale) for p in products.parts]
+            blocks = [None if p.features is None else p.features.F.futures[i] for p in products.parts]
+            points = self._remote_rows_times_landmarks[i]
+            task = self._client.submit(
+                _pullback_of_block, points, blocks, kernel, landmark_root, parts, pure=False
+            )
+            tasks.append(task)
+        return np.sum(self._client.gather(tasks), axis=0)
 
 
-def _beside(X, Y):
+def _rows_times_landmarks(X: Points, Y: Points) -> RowsTimesLandmarks:
     return RowsTimesLandmarks(Pairs(X, Y))
 
 
-def _border(part):
+def _border(part: Any) -> Border | None:
     return None if part.features is None else part.features.border
 
 
-def _pull(cross, blocks, kernel, root, parts):
-    """The gradient through the rows of one block."""
-    here = [
+def _pullback_of_block(
+    rows_times_landmarks: RowsTimesLandmarks,
+    blocks: list[Matrix | None],
+    kernel: Kernel,
+    landmark_root: LandmarkRoot,
+    parts: list[Any],
+) -> Vector:
+    """Return the gradient through the rows of one block."""
+    terms = [
         RowTerm(compute, vectors, None if F is None else Features(F, *border), scale)
         for F, (compute, vectors, border, scale) in zip(blocks, parts, strict=True)
     ]
-    return cross.pullback(kernel, root, FeatureProducts(here, None))
+    return rows_times_landmarks.pullback(kernel, landmark_root, FeatureProducts(terms, None))

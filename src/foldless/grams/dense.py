@@ -15,6 +15,8 @@ the first cancels where a point has no leverage, the second where :math:`w_i K_{
 ``K`` is centred first, which changes nothing in exact arithmetic and saves ten digits for wide kernels.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -22,108 +24,108 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg import blas, lapack, svd
 
-from foldless.core.contracts import Matrix, Vector
+from foldless.core.contracts import Eigenpairs, Factor, Gram, Matrix, Rows, Vector
 from foldless.core.errors import NotPositiveDefinite
-from foldless.core.linalg import Eigenpairs, centre, cholesky, inverse_lower, mirror, solve_lower, symmetric
+from foldless.core.linalg import (
+    centre,
+    check_eigenvalues,
+    cholesky,
+    indefinite,
+    inverse_lower,
+    mirror,
+    solve_lower,
+    strips,
+    symmetric,
+    weighted_square,
+)
+from foldless.core.memo import Latest
 from foldless.grams.adjoints import Complement
 
-LIGHT = 1e-4  # leverage below which eq. (2) loses more than four digits
-INDEFINITE = 1e-8  # eigenvalues below minus this, relative to the largest, are no rounding
-FEW = 0.25  # fraction of the rows up to which copying them is cheaper than a pass over all
-STRIP = 256  # rows looked at together where a whole copy of K is to be avoided
+CANCELLATION_LEVERAGE = 1e-4  # eq. (2) loses more than four digits for points of less leverage
+COPIED_ROWS_FRACTION = 0.25  # up to this fraction of the rows, copying them is cheaper than a pass over all
 
 
 @dataclass(frozen=True, eq=False)
-class DenseGram:
+class DenseGram(Gram):
     """A symmetric positive semi-definite array.
 
     Parameters
     ----------
     K : array of shape (n, n)
     semidefinite : bool
-        Whether that is known, from the kernel, and need not be checked.
+        True if K is known to be positive semi-definite, from the kernel, so solvers may skip the check.
     """
 
     K: Matrix
     semidefinite: bool = False
-    dense: ClassVar[bool] = True  # adjoints are arrays
-
-    @cached_property
-    def memo(self):
-        """What was computed from this Gram and may be asked for again, by key."""
-        return {}
+    dense: ClassVar[bool] = True
 
     @property
-    def n(self):
+    def n(self) -> int:
         """Number of rows."""
         return len(self.K)
 
-    def matmul(self, M):
+    def matmul(self, M: Matrix) -> Matrix:
         """Return ``K @ M``."""
         return self.K @ M
 
-    def diag(self):
+    def diag(self) -> Vector:
         """Return the diagonal."""
         return np.diag(self.K).copy()
 
-    def subset(self, rows):
+    def subset(self, rows: Rows) -> DenseGram:
         """Return the Gram of some rows."""
         return DenseGram(self.K[np.ix_(rows, rows)])
 
-    def block(self, rows, cols):
+    def block(self, rows: Rows, cols: Rows) -> Matrix:
         """Return the entries of ``K`` at ``rows`` and ``cols``, as an array."""
         return self.K[np.ix_(rows, cols)]
 
-    def combine(self, rows, v):
-        """Return ``K[:, rows] @ v``; rows are copied only where they are few."""
-        if len(rows) <= FEW * self.n:
+    def combine(self, rows: Rows, v: Vector) -> Vector:
+        """Return ``K[:, rows] @ v``; the rows are copied only if they are a small fraction."""
+        if len(rows) <= COPIED_ROWS_FRACTION * self.n:
             return v @ self.K[rows]
         whole = np.zeros(self.n)
         whole[rows] = v
         return self.K @ whole
 
-    def extremes(self):
+    def extremes(self) -> tuple[float, float]:
         """Return the smallest and the largest entry."""
         return float(np.min(self.K)), float(np.max(self.K))
 
-    def centred(self):
+    def centred(self) -> DenseGram:
         """Return ``J K J``."""
         return self._centred
 
     @cached_property
-    def _centred(self):
+    def _centred(self) -> DenseGram:
         return DenseGram(centre(self.K))
 
-    def shifted(self, constant):
+    def shifted(self, constant: float) -> DenseGram:
         """Return ``K + constant 11'``."""
         return DenseGram(self.K + constant)
 
-    def factor(self, w, bias=False):
+    def factor(self, w: Vector, bias: bool = False) -> DenseFactor:
         """Return the factor of ``I + S K S``, with or without a free bias."""
         K = self.centred().K if bias else self.K
         s = np.sqrt(w)
         return DenseFactor(K, np.asarray(w, float), s, self._root_of(np.array(K), s), bias)
 
-    def _root_of(self, B, s):
+    def _root_of(self, B: Matrix, s: Vector) -> Matrix:
         """Return the Cholesky factor of ``I + S B S`` in the place of ``B``."""
         B *= s[:, None]
         B *= s
         B.flat[:: self.n + 1] += 1
         try:
-            return cholesky(
-                B.T, overwrite=True
-            )  # the transpose is Fortran ordered: LAPACK then works in place
+            # The transpose is Fortran ordered: LAPACK then works in place.
+            return cholesky(B.T, overwrite=True)
         except NotPositiveDefinite:
-            raise NotPositiveDefinite(
-                "the Gram matrix",
-                np.linalg.eigvalsh(self.K)[0],
-                "Kernel machines need one that is positive semi-definite.",
-            ) from None
+            raise indefinite("the Gram matrix", np.linalg.eigvalsh(self.K)[0]) from None
 
-    def residual_maker(self, w, bias=False):
-        """Return ``I - S V S`` as an array, and ``logdet()`` of the factor: all in the memory of that one array.
+    def residual_maker(self, w: Vector, bias: bool = False) -> tuple[Matrix, float]:
+        """Return ``I - S V S`` as an array, and ``logdet()`` of the factor, in the memory of that one array.
 
-        A factor keeps what further questions need, five arrays; a search that asks these two has room for larger n.
+        A factor keeps up to five arrays for all its verbs; a search that needs only these two has room for larger n.
         """
         s = np.sqrt(w)
         L = self._root_of(centre(self.K) if bias else np.array(self.K), s)
@@ -136,82 +138,75 @@ class DenseGram:
         return blas.dger(-1 / sigma, g, g, a=R, overwrite_a=1).T, logdet + np.log(sigma)  # eq. (1)
 
     @cached_property
-    def _spectrum(self):
+    def _spectrum(self) -> tuple[Matrix, Vector]:
         mu, U = np.linalg.eigh(self.K)
-        if mu[0] < -INDEFINITE * max(abs(mu[-1]), np.finfo(float).tiny):
-            raise NotPositiveDefinite("the Gram matrix", mu[0], "Use a positive semi-definite kernel.")
+        check_eigenvalues(mu, "the Gram matrix")
         return np.ascontiguousarray(U[:, ::-1]), np.maximum(mu[::-1], 0)
 
-    def spectrum(self):
-        """Return eigenvectors and eigenvalues, decreasing; rounding below zero is cut off."""
+    def spectrum(self) -> tuple[Matrix, Vector]:
+        """Return eigenvectors and eigenvalues, decreasing; rounding below zero is set to zero."""
         return self._spectrum
 
-    def diagonal(self, d):
+    def diagonal(self, d: Vector) -> Matrix:
         """Return ``diag(d)`` in the form of an adjoint: an array."""
         return np.diag(np.asarray(d, float))
 
-    def weighted_spectrum(self, v, bias=False):
-        r"""Return eigenvectors and eigenvalues of ``D K D``, ``D = diag(sqrt(v))``; remembered for the latest ``v``.
+    def weighted_spectrum(self, v: Vector, bias: bool = False) -> Eigenpairs:
+        r"""Return eigenvectors and eigenvalues of ``D K D``, ``D = diag(sqrt(v))``; kept for the latest ``v``.
 
-        With a bias they are those on the complement of :math:`u = D1 / \|D1\|`. The pair of u itself is pushed below
-        all others and dropped, so that a zero of a singular ``K`` is never confused with it.
+        With a bias they are those on the complement of :math:`u = D1 / \|D1\|`. The eigenvalue of u itself is pushed
+        below all others and dropped, so that a zero of a singular ``K`` is never confused with it.
         """
         key = (np.asarray(v, float).tobytes(), bias)
-        if self._weighted.get("key") != key:
-            self._weighted.update(key=key, pairs=self._decompose(np.sqrt(v), bias))
-        return self._weighted["pairs"]
+        return self._weighted_spectrum.get(key, lambda: self._decompose(np.sqrt(v), bias))
 
-    def image_beside(self, free, s, B=None):
+    def image_beside(self, free: Matrix, s: Vector, B: Matrix | None = None) -> tuple[Matrix, Vector]:
         """Return n - p left singular vectors of ``(I - free free') S K B`` and the squared singular values."""
         N = Complement(free)
         KB = self.K if B is None else self.K @ B
-        V, t, _ = svd(
-            N.transpose_times(s[:, None] * KB), full_matrices=KB.shape[1] < self.n - N.p, check_finite=False
-        )
+        image = N.transpose_times(s[:, None] * KB)
+        V, t, _ = svd(image, full_matrices=image.shape[1] < len(image), check_finite=False)
         t = np.r_[t, np.zeros(V.shape[1] - len(t))]
         return N.times(V), t**2
 
     @cached_property
-    def _weighted(self):
-        return {}
+    def _weighted_spectrum(self) -> Latest:
+        return Latest()
 
-    def _decompose(self, s, bias):
+    def _decompose(self, s: Vector, bias: bool) -> Eigenpairs:
         M = (self.centred().K if bias else self.K) * s[:, None] * s
         if bias:
             u = s / np.linalg.norm(s)
             Mu = M @ u
-            below = 2 * np.trace(M) + 1  # u takes the lowest place
+            # Project u out and give it an eigenvalue lower than all others.
+            below = 2 * np.trace(M) + 1
             M -= np.multiply.outer(u, Mu) + np.multiply.outer(Mu + (below - u @ Mu) * u, u)
         nu, V = np.linalg.eigh(M)
-        rounding = (
-            self.n * np.finfo(float).eps * np.max(np.diag(self.K) * s**2)
-        )  # all there is of a constant, centred
-        if nu[int(bias)] < -max(INDEFINITE * abs(nu[-1]), rounding, np.finfo(float).tiny):
-            raise NotPositiveDefinite(
-                "the Gram matrix", nu[int(bias)], "Use a positive semi-definite kernel."
-            )
-        Q = np.ascontiguousarray(V[:, int(bias) :][:, ::-1])  # products copy what runs backwards
-        return Eigenpairs(Q, np.maximum(nu[int(bias) :][::-1], 0))
+        nu, V = nu[int(bias) :], V[:, int(bias) :]
+        # A constant kernel is zero after centring; only rounding of this size remains.
+        rounding = self.n * np.finfo(float).eps * np.max(np.diag(self.K) * s**2)
+        check_eigenvalues(nu, "the Gram matrix", rounding)
+        # Products would copy an array of negative strides each time: copy it once.
+        return Eigenpairs(np.ascontiguousarray(V[:, ::-1]), np.maximum(nu[::-1], 0))
 
-    def inner(self, adjoint):
+    def inner(self, adjoint: Matrix) -> float:
         """Return ``<adjoint, K>``: the derivative in the logarithm of a common factor of ``K``."""
         return float(np.vdot(adjoint, self.K))
 
-    def norm(self):
+    def norm(self) -> float:
         """Return the Frobenius norm."""
         return float(np.linalg.norm(self.K))
 
-    def centred_norm(self):
+    def centred_norm(self) -> float:
         """Return the Frobenius norm of ``J K J`` without forming it."""
         m = self.K.mean(axis=0)
         shift = m - m.mean()
-        strips = (slice(i, i + STRIP) for i in range(0, self.n, STRIP))
-        return float(np.sqrt(sum(np.sum((self.K[rows] - m - shift[rows, None]) ** 2) for rows in strips)))
+        parts = (np.sum((self.K[rows] - m - shift[rows, None]) ** 2) for rows in strips(self.n))
+        return float(np.sqrt(sum(parts)))
 
-    def adjoint(self, P, Q, identity=0.0, itself=0.0):
+    def adjoint(self, P: Matrix, Q: Matrix, identity: float = 0.0, itself: float = 0.0) -> Matrix:
         """Return ``(P Q' + Q P') / 2 + identity I + itself K`` for thin P and Q (n, p), as an array."""
-        G = P @ Q.T
-        G = symmetric(G)
+        G = symmetric(P @ Q.T)
         if itself:
             G += itself * self.K
         G.flat[:: self.n + 1] += identity
@@ -219,84 +214,94 @@ class DenseGram:
 
 
 @dataclass(frozen=True, eq=False)
-class DenseFactor:
-    """Cholesky factor of ``I + S K S``; see :class:`foldless.core.contracts.Factor`."""
+class DenseFactor(Factor):
+    """Cholesky factor of ``I + S K S``.
 
-    K: Matrix  # centred when there is a bias
+    Parameters
+    ----------
+    K : array of shape (n, n)
+        Centred when there is a bias.
+    w, s : arrays of shape (n,)
+        Weights and their square roots.
+    L : array of shape (n, n)
+    bias : bool
+    """
+
+    K: Matrix
     w: Vector
     s: Vector
     L: Matrix
     bias: bool
 
     @cached_property
-    def _g(self):
+    def _g(self) -> Vector:
         return solve_lower(self.L, solve_lower(self.L, self.s), transposed=True)
 
     @cached_property
-    def _sigma(self):
+    def _sigma(self) -> float:
         return float(self.s @ self._g)
 
     @cached_property
-    def _h(self):
-        """``1 - V_0 w``, by whichever of two equal forms does not cancel."""
+    def _h(self) -> Vector:
+        """``1 - V_0 w``, for each point by the one of two equal forms that does not cancel."""
         h = 1 - self.K @ (self.s * self._g)
         heavy = self.w * np.diag(self.K) > 1
         h[heavy] = self._g[heavy] / self.s[heavy]
         return h
 
-    def _rooted(self, M):
-        """Return ``S B^{-1} S M``."""
+    def _solve_plain(self, M: Matrix) -> Matrix:
+        """Return ``S B^{-1} S M``, the solve without the bias."""
         s = self.s if M.ndim == 1 else self.s[:, None]
         return s * solve_lower(self.L, solve_lower(self.L, s * M), transposed=True)
 
-    def _plain(self, M):
+    def _covariance_plain(self, M: Matrix) -> Matrix:
         """Return ``V_0 M``, the covariance without the bias."""
         KM = self.K @ M
-        return KM - self.K @ self._rooted(KM)
+        return KM - self.K @ self._solve_plain(KM)
 
-    def solve(self, M):
+    def solve(self, M: Matrix) -> Matrix:
         """Return ``A M``; eq. (1)."""
-        AM = self._rooted(M)
+        AM = self._solve_plain(M)
         if not self.bias:
             return AM
         v = self.s * self._g
         return AM - np.multiply.outer(v, v @ M) / self._sigma
 
-    def covariance(self, M):
+    def covariance(self, M: Matrix) -> Matrix:
         """Return ``V M``; eq. (1)."""
-        VM = self._plain(M)
+        VM = self._covariance_plain(M)
         return VM + np.multiply.outer(self._h, self._h @ M) / self._sigma if self.bias else VM
 
-    def logdet(self):
-        """Return ``log det B`` (plus ``log s'B^{-1}s`` with a bias)."""
-        value = 2 * np.sum(np.log(np.diag(self.L)))
-        return value + np.log(self._sigma) if self.bias else value
+    def logdet(self) -> float:
+        """Return ``log det B``, plus ``log s'B^{-1}s`` with a bias."""
+        value = 2 * float(np.sum(np.log(np.diag(self.L))))
+        return value + float(np.log(self._sigma)) if self.bias else value
 
     @cached_property
-    def _Linv(self):
+    def _Linv(self) -> Matrix:
         return inverse_lower(self.L)
 
     @cached_property
-    def _core(self):
+    def _core(self) -> Matrix:
         """``B^{-1}`` as an array."""
         return mirror(lapack.dlauum(self._Linv, lower=1)[0])
 
     @cached_property
-    def _inverse_diag(self):
+    def _inverse_diag(self) -> Vector:
         r = np.einsum("ij,ij->j", self._Linv, self._Linv)
         return r - self._g**2 / self._sigma if self.bias else r
 
-    def inverse_diag(self):
+    def inverse_diag(self) -> Vector:
         """Return ``1 - w * covariance_diag()`` without cancellation."""
         return self._inverse_diag
 
     @cached_property
-    def _light(self):
-        """Points so light that ``(I - B^{-1}) / s s'`` would cancel in their rows; eq. (3)."""
-        return np.flatnonzero(1 - self.inverse_diag() < LIGHT)
+    def _light(self) -> Rows:
+        """Points of so little leverage that eq. (2) would cancel in their rows; eq. (3) is used there."""
+        return np.flatnonzero(1 - self.inverse_diag() < CANCELLATION_LEVERAGE)
 
     @cached_property
-    def _covariance_diag(self):
+    def _covariance_diag(self) -> Vector:
         v = np.divide(1 - self.inverse_diag(), self.w, out=np.zeros(len(self.w)), where=self.w > 0)
         light = self._light
         if len(light):
@@ -306,20 +311,16 @@ class DenseFactor:
                 v[light] += self._h[light] ** 2 / self._sigma
         return v
 
-    def covariance_diag(self):
+    def covariance_diag(self) -> Vector:
         """Return the diagonal of ``V``: :math:`(1 - (B^{-1})_{ii}) / w_i`, or eq. (1) where that would cancel."""
         return self._covariance_diag
 
-    def trace_inverse(self):
-        """Return the trace of ``A``."""
-        return float(self.w @ self.inverse_diag())
-
-    def resolvent(self):
+    def resolvent(self) -> Matrix:
         """Return ``A`` as an array."""
         return self._resolvent
 
     @cached_property
-    def V(self):
+    def V(self) -> Matrix:
         """The covariance as an array; eq. (2), and (3) in the rows of light points."""
         t = np.divide(1, self.s, out=np.zeros(len(self.s)), where=self.s > 0)
         V = self._core * -t
@@ -328,59 +329,48 @@ class DenseFactor:
             V += np.multiply.outer(t * self._g, t * self._g / self._sigma)
         light = self._light
         if len(light):
-            V[light] = self.K[light] - self._rooted(self.K[:, light]).T @ self.K
+            V[light] = self.K[light] - self._solve_plain(self.K[:, light]).T @ self.K
             if self.bias:
                 V[light] += np.multiply.outer(self._h[light], self._h / self._sigma)
             V[:, light] = V[light].T
         V.flat[:: len(V) + 1] = self.covariance_diag()
         return V
 
-    def root(self):
-        """Return a root of ``V``: an array (n, n) whose square it is."""
+    def covariance_root(self) -> Matrix:
+        """Return a root ``R`` (n, n) with ``R @ R.T = V``."""
         mu, U = np.linalg.eigh(self.V)
         return U * np.sqrt(np.maximum(mu, 0))
 
     @cached_property
-    def _resolvent(self):
+    def _resolvent(self) -> Matrix:
         A = self._core
         if self.bias:
             A = A - np.multiply.outer(self._g, self._g / self._sigma)
         return self.s[:, None] * A * self.s
 
-    def block(self, rows):
+    def block(self, rows: Rows) -> Matrix:
         """Return ``A[rows][:, rows]``."""
         return self.resolvent()[np.ix_(rows, rows)]
 
-    def covariance_block(self, rows):
+    def covariance_block(self, rows: Rows) -> Matrix:
         """Return ``V[rows][:, rows]``."""
         return self.V[np.ix_(rows, rows)]
 
-    def inverse_block(self, rows):
+    def inverse_block(self, rows: Rows) -> Matrix:
         """Return ``(I - S V S)[rows][:, rows]``."""
         block = self._core[np.ix_(rows, rows)]
         return block - np.multiply.outer(self._g[rows], self._g[rows] / self._sigma) if self.bias else block
 
-    def sandwich(self, e):
+    def sandwich(self, e: Vector) -> Vector:
         """Return the diagonal of ``V diag(e) V``."""
         return np.einsum("ij,ij,j->i", self.V, self.V, e)
 
-    def spread(self, e):
-        """Return ``<diag(e), V - V W V>``."""
-        return float(e @ (self.covariance_diag() - self.sandwich(self.w)))
-
-    def congruence(self, e):
+    def congruence(self, e: Vector) -> Matrix:
         """Return ``H' diag(e) H`` with ``H = I - V W``, as an array."""
-        V, w = self.V, self.w
-        VW = V * w
-        T = np.zeros_like(V, order="F")
-        for sign in (1, -1):  # a symmetric product of half the price for each sign of e
-            rows = np.flatnonzero(sign * e > 0)
-            if len(rows):
-                half = VW[rows] * np.sqrt(np.abs(e[rows]))[:, None]
-                T = blas.dsyrk(sign, half.T, beta=1.0, c=T, lower=1, overwrite_c=1)
-        T = mirror(T)
+        VW = self.V * self.w
+        T = weighted_square(VW, e)
         VW *= e[:, None]
         T -= VW
         T -= VW.T
-        T.flat[:: len(w) + 1] += e
+        T.flat[:: len(T) + 1] += e
         return T

@@ -3,16 +3,20 @@ r"""The rows of a feature matrix F (n, r), or of :math:`[F - 1 m', c 1]`, seen a
 Whatever needs all rows is a sum over strips or a list of rows, so that beside F nothing of its size ever exists.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
-from foldless.core.contracts import Matrix, Vector
+from foldless.core.contracts import Matrix, Rows, Vector
 from foldless.core.linalg import long_strips, solve_lower, strip_eigenpairs
 
-FEW = 2_000_000  # numbers (16 MB) that are kept rather than computed twice
+KEPT_ENTRIES = 2_000_000  # arrays of up to so many numbers (16 MB) are kept rather than computed twice
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +27,7 @@ class Features:
     ----------
     F : array of shape (n, r)
     mean : array of shape (r,), optional
-        What is subtracted from every row.
+        Subtracted from every row.
     last : float, optional
         A constant column behind F: 1 after the mean for a machine with a free bias, else the prior deviation of one.
     index : array of int, optional
@@ -32,23 +36,23 @@ class Features:
         Lower triangular: every row is solved with it, :math:`x = L^{-1} f`.
     """
 
-    F: Matrix
+    F: Any
     mean: Vector | None = None
     last: float | None = None
-    index: NDArray[np.intp] | None = None
+    index: Rows | None = None
     L: Matrix | None = None
 
     @property
-    def n(self):
+    def n(self) -> int:
         """Number of rows."""
         return len(self.F if self.index is None else self.index)
 
     @property
-    def width(self):
+    def width(self) -> int:
         """Number of features, the constant included."""
         return self.F.shape[1] + (self.last is not None)
 
-    def take(self, rows):
+    def take(self, rows: slice | Rows) -> Matrix:
         """Return some rows."""
         F = self.F[rows if self.index is None else self.index[rows]]
         if self.last is not None:
@@ -56,44 +60,44 @@ class Features:
             np.subtract(inner, 0.0 if self.mean is None else self.mean, out=F[:, :-1])
         return F if self.L is None else solve_lower(self.L, F.T).T
 
-    def whitened(self, L):
-        """Return the features ``F L^{-T}``, made whenever they are asked for; at once where they are few."""
-        found = replace(self, L=L)
-        return Features(found.whole()) if self.n * self.width <= FEW else found
+    def whitened(self, L: Matrix) -> Features:
+        """Return the features ``F L^{-T}``: computed once if they are small, else whenever rows are taken."""
+        whitened = replace(self, L=L)
+        return Features(whitened.whole()) if self.n * self.width <= KEPT_ENTRIES else whitened
 
-    def whole(self):
-        """Return all rows, for what cannot be done in strips."""
+    def whole(self) -> Matrix:
+        """Return all rows, for computations that cannot be done in strips."""
         return self.take(slice(None))
 
-    def select_rows(self, rows):
-        """Return the features of some rows, an array of numbers; nothing is copied."""
+    def select_rows(self, rows: Rows) -> Features:
+        """Return the features of some rows; nothing is copied."""
         return replace(self, index=rows if self.index is None else self.index[rows])
 
-    def total(self, compute, *vectors):
-        """Return the sum of ``compute(strip, *parts)`` over the strips, with the parts of the vectors that belong there."""
-        found = 0.0
+    def total(self, compute: Callable[..., Matrix], *vectors: NDArray[np.float64]) -> Matrix:
+        """Return the sum over all strips of ``compute(strip, *parts)``; each strip comes with its parts of the vectors."""
+        found: Any = 0.0
         for rows in long_strips(self.n, self.width):
             found = found + compute(self.take(rows), *(v[rows] for v in vectors))
         return found
 
-    def each(self, compute, *vectors):
+    def each(self, compute: Callable[..., Matrix], *vectors: NDArray[np.float64]) -> Matrix:
         """Return the rows ``compute(strip, *parts)`` of all strips, as one array."""
-        out = None
+        out: Any = None
         for rows in long_strips(self.n, self.width):
             found = compute(self.take(rows), *(v[rows] for v in vectors))
             out = np.empty((self.n, *found.shape[1:])) if out is None else out
             out[rows] = found
         return out
 
-    def transpose_times(self, M):
+    def transpose_times(self, M: Matrix) -> Matrix:
         """Return ``F' M``."""
         return self.total(lambda F, M: F.T @ M, M)
 
-    def times(self, B):
+    def times(self, B: Matrix) -> Matrix:
         """Return ``F B``."""
         return self.each(lambda F: F @ B)
 
-    def eigenpairs(self, s):
+    def eigenpairs(self, s: Vector) -> tuple[Matrix, Vector]:
         r"""Return the eigenpairs of ``S F F' S``, ``S = diag(s)``; with a constant those on the complement of S1.
 
         Parameters
@@ -107,13 +111,14 @@ class Features:
         mu : array of shape (r,)
             Decreasing.
         """
-        lead = int(self.last is not None)  # it comes first: what follows is orthogonal to it
+        # Put the constant column first, so that QR makes the others orthogonal to it.
+        n_leading = int(self.last is not None)
 
-        def take(rows):
-            return np.roll(self.take(rows) * s[rows, None], lead, axis=1)
+        def take(rows: slice) -> Matrix:
+            return np.roll(self.take(rows) * s[rows, None], n_leading, axis=1)
 
-        return strip_eigenpairs(take, self.n, self.width, lead)
+        return strip_eigenpairs(take, self.n, self.width, n_leading)
 
-    def square(self, w):
+    def square(self, w: Vector) -> Matrix:
         """Return the lower triangle of ``F' diag(w) F`` for ``w >= 0``."""
         return self.total(lambda F, s: blas.dsyrk(1.0, (F * s[:, None]).T, lower=1), np.sqrt(w))

@@ -3,17 +3,20 @@
 import numpy as np
 from sklearn.cluster import kmeans_plusplus
 
-POOL = 30  # rows looked at per landmark when landmarks are spread out
+from foldless.core.contracts import Rows
+from foldless.kernels.pairs import Points
+
+LANDMARK_POOL_FACTOR = 30  # rows that k-means++ chooses from, per landmark
 
 
-def uniform_landmarks(X, m, rng):
+def uniform_landmarks(X: Points, m: int, rng: np.random.Generator) -> Rows:
     """Return m distinct rows, drawn uniformly, in increasing order."""
     return np.sort(rng.choice(X.shape[0], size=m, replace=False))
 
 
-def spread_landmarks(X, m, rng):
+def spread_landmarks(X: Points, m: int, rng: np.random.Generator) -> Rows:
     """Return m rows by k-means++ seeding: far apart, but where the points are."""
-    n = X.shape[0]
-    pool = uniform_landmarks(X, POOL * m, rng) if n > POOL * m else np.arange(n)
+    n, pool_size = X.shape[0], LANDMARK_POOL_FACTOR * m
+    pool = uniform_landmarks(X, pool_size, rng) if n > pool_size else np.arange(n)
     _, rows = kmeans_plusplus(X[pool], m, random_state=rng.integers(2**31))
     return np.unique(pool[rows])

@@ -17,15 +17,16 @@ For diagonal E put :math:`M = X E X'` and :math:`N = L^{-1} D`. Since :math:`X W
 so that the way back costs two thin products.
 """
 
-from dataclasses import dataclass, field
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
 
 import numpy as np
 
-from foldless.core.contracts import Matrix, Vector
+from foldless.core.contracts import Adjoint, Eigenpairs, Factor, Gram, LandmarkRoot, Matrix, Rows, Vector
 from foldless.core.linalg import (
-    Eigenpairs,
     cholesky,
     inverse_lower,
     long_strips,
@@ -33,6 +34,7 @@ from foldless.core.linalg import (
     square_eigenpairs,
     weighted_square,
 )
+from foldless.core.memo import Latest
 from foldless.grams.adjoints import (
     Complement,
     FeatureProducts,
@@ -44,62 +46,56 @@ from foldless.grams.adjoints import (
 )
 from foldless.grams.features import Features
 
-STRIP = 1000  # rows of K formed at a time where every entry must be seen
+EXTREMES_STRIP_ROWS = 1000  # rows of K formed at a time to find its smallest and largest entry
 
 
-class FeatureGram:
-    """``K = F F'``: what needs no more of F than its :class:`foldless.grams.features.Features`, wherever they are."""
+class FeatureGram(Gram):
+    """``K = F F'``: the verbs that only need :class:`foldless.grams.features.Features`, wherever they are stored."""
 
-    dense: ClassVar[bool] = False  # adjoints are operators
-    semidefinite: ClassVar[bool] = True
+    semidefinite = True
 
-    def features(self, bias=False):
+    @abstractmethod
+    def features(self, bias: bool = False) -> Features:
         """Return the rows of F, with a bias those of [F less its mean, 1]."""
-        raise NotImplementedError
 
     @property
-    def n(self):
+    def n(self) -> int:
         """Number of rows."""
         return self.features().n
 
     @cached_property
-    def memo(self):
-        """What was computed from this Gram and may be asked for again, by key."""
-        return {}
-
-    @cached_property
-    def _mean(self):
+    def _mean(self) -> Vector:
         return self.features().transpose_times(np.full(self.n, 1 / self.n))
 
-    def matmul(self, M):
+    def matmul(self, M: Matrix) -> Matrix:
         """Return ``K @ M``."""
         return self.features().times(self.features().transpose_times(M))
 
-    def diag(self):
+    def diag(self) -> Vector:
         """Return the diagonal."""
         return self.features().each(lambda F: _row_products(F, F))
 
-    def factor(self, w, bias=False):
+    def factor(self, w: Vector, bias: bool = False) -> LowRankFactor:
         """Return the factor of ``I + S K S``, with or without a free bias; eq. (1)."""
         F, w = self.features(bias), np.asarray(w, float)
         P = F.square(w)
         P.flat[:: len(P) + 1] += np.r_[np.ones(len(P) - 1), 0] if bias else 1
         return LowRankFactor(F, w, cholesky(P, overwrite=True), bias)
 
-    def diagonal(self, d):
+    def diagonal(self, d: Vector) -> Operator:
         """Return ``diag(d)`` in the form of an adjoint: an operator."""
-        return symmetric_operator(self.n, lambda M: d * M if M.ndim == 1 else d[:, None] * M)
+        return symmetric_operator(self.n, lambda M: _scale_rows(d, M))
 
-    def inner(self, adjoint):
+    def inner(self, adjoint: Adjoint) -> float:
         """Return ``<adjoint, K>``: the derivative in the logarithm of a common factor of ``K``."""
         return float(np.trace(on_features(adjoint, self.features()).square))
 
-    def adjoint(self, P, Q, identity=0.0, itself=0.0):
+    def adjoint(self, P: Matrix, Q: Matrix, identity: float = 0.0, itself: float = 0.0) -> Operator:
         """Return ``(P Q' + Q P') / 2 + identity I + itself K`` for thin P and Q (n, p), as an operator."""
-        thin = Operator(self.n, [(1.0, SymmetricOuter(P, Q))])
+        outer = Operator(self.n, [(1.0, SymmetricOuter(P, Q))])
         if not (identity or itself):
-            return thin
-        return thin + symmetric_operator(self.n, lambda M: identity * M + itself * self.matmul(M))
+            return outer
+        return outer + symmetric_operator(self.n, lambda M: identity * M + itself * self.matmul(M))
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,71 +105,73 @@ class LowRankGram(FeatureGram):
     Parameters
     ----------
     F : array of shape (n, r)
-    root : tuple, optional
-        How F came about, for the way back to the kernel: see :class:`foldless.grams.builders.NystromBuilder`.
+    landmark_root : tuple, optional
+        How F came from landmarks, for the way back to the kernel: see :class:`foldless.grams.builders.NystromBuilder`.
     """
 
     F: Matrix
-    root: Any = None
+    landmark_root: LandmarkRoot | None = None
 
-    def subset(self, rows):
+    def subset(self, rows: Rows) -> LowRankGram:
         """Return the Gram of some rows, in the same feature space."""
         everything = np.array_equal(rows, np.arange(self.n))
         return LowRankGram(self.F if everything else self.F[rows])
 
-    def block(self, rows, cols):
+    def block(self, rows: Rows, cols: Rows) -> Matrix:
         """Return the entries of ``K`` at ``rows`` and ``cols``, as an array."""
         return self.F[rows] @ self.F[cols].T
 
-    def combine(self, rows, v):
+    def combine(self, rows: Rows, v: Vector) -> Vector:
         """Return ``K[:, rows] @ v``."""
         parts = long_strips(len(rows), self.F.shape[1])
         return self.F @ sum((v[part] @ self.F[rows[part]] for part in parts), np.zeros(self.F.shape[1]))
 
-    def extremes(self):
+    def extremes(self) -> tuple[float, float]:
         """Return the smallest and the largest entry; no more than a strip of ``K`` is formed at a time."""
         low, high = np.inf, -np.inf
-        for i in range(0, self.n, STRIP):
-            K = self.F[i : i + STRIP] @ self.F.T
+        for i in range(0, self.n, EXTREMES_STRIP_ROWS):
+            K = self.F[i : i + EXTREMES_STRIP_ROWS] @ self.F.T
             low, high = min(low, np.min(K)), max(high, np.max(K))
         return float(low), float(high)
 
-    def centred(self):
+    def centred(self) -> LowRankGram:
         """Return ``J K J``."""
         return self._centred
 
     @cached_property
-    def _centred(self):
+    def _centred(self) -> LowRankGram:
         return LowRankGram(self.F - self._mean)
 
-    def features(self, bias=False):
+    def features(self, bias: bool = False) -> Features:
         """Return the rows of F, with a bias those of [F less its mean, 1]."""
         return Features(self.F, self._mean, 1.0) if bias else Features(self.F)
 
-    def shifted(self, constant):
+    def shifted(self, constant: float) -> LowRankGram:
         """Return ``K + constant 11'``."""
         return LowRankGram(np.column_stack([self.F, np.full(self.n, np.sqrt(constant))]))
 
     @cached_property
-    def _spectrum(self):
+    def _spectrum(self) -> tuple[Matrix, Vector]:
         return square_eigenpairs(self.F)
 
-    def spectrum(self):
+    def spectrum(self) -> tuple[Matrix, Vector]:
         """Return the r leading eigenvectors and eigenvalues; the others are zero."""
         return self._spectrum
 
-    def weighted_spectrum(self, v, bias=False):
+    def weighted_spectrum(self, v: Vector, bias: bool = False) -> Eigenpairs:
         r"""Return eigenvectors and the leading eigenvalues of ``D K D``, ``D = diag(sqrt(v))``; the others are zero.
 
-        With a bias they are those on the complement of :math:`u = D1 / \|D1\|`. Remembered for the latest ``v``.
+        With a bias they are those on the complement of :math:`u = D1 / \|D1\|`. Kept for the latest ``v``.
         """
         key = (np.asarray(v, float).tobytes(), bias)
-        if self._weighted.get("key") != key:
-            self._weighted.clear()  # the next is made when this one is gone
-            self._weighted.update(key=key, pairs=Eigenpairs(*self.features(bias).eigenpairs(np.sqrt(v))))
-        return self._weighted["pairs"]
+        compute = lambda: Eigenpairs(*self.features(bias).eigenpairs(np.sqrt(v)))
+        return self._weighted_spectrum.get(key, compute)
 
-    def image_beside(self, free, s, B=None):
+    @cached_property
+    def _weighted_spectrum(self) -> Latest:
+        return Latest()
+
+    def image_beside(self, free: Matrix, s: Vector, B: Matrix | None = None) -> tuple[Matrix, Vector]:
         """Return left singular vectors of ``(I - free free') S K B`` and the squared singular values."""
         N = Complement(free)
         Q, T = np.linalg.qr(N.transpose_times(s[:, None] * self.F))
@@ -181,119 +179,122 @@ class LowRankGram(FeatureGram):
         U, t, _ = np.linalg.svd(T @ FB, full_matrices=False)
         return N.times(Q @ U), t**2
 
-    @cached_property
-    def _weighted(self):
-        return {}
-
-    def norm(self):
+    def norm(self) -> float:
         """Return the Frobenius norm."""
         return float(np.linalg.norm(self.F.T @ self.F))
 
-    def centred_norm(self):
+    def centred_norm(self) -> float:
         """Return the Frobenius norm of ``J K J``."""
         return self.centred().norm()
 
 
 @dataclass(frozen=True, eq=False)
-class LowRankFactor:
-    """Factor of ``I + S F F' S``; see :class:`foldless.core.contracts.Factor`."""
+class LowRankFactor(Factor):
+    """Factor of ``I + S F F' S``.
 
-    F: Features  # with a bias, of the centred rows and a one
+    Parameters
+    ----------
+    F : Features
+        With a bias, of the centred rows and a constant 1.
+    w : array of shape (n,)
+    L : array of shape (r, r)
+        Cholesky factor of P in eq. (1).
+    bias : bool
+    """
+
+    F: Features
     w: Vector
     L: Matrix
     bias: bool
-    _memo: list = field(default_factory=list, repr=False)
 
     @cached_property
-    def X(self):
+    def X(self) -> Features:
         """The rows of ``X'`` of eq. (1)."""
         return self.F.whitened(self.L)
 
-    def _times(self, v, M):
-        return v * M if M.ndim == 1 else v[:, None] * M
-
-    def covariance(self, M):
+    def covariance(self, M: Matrix) -> Matrix:
         """Return ``V M``."""
-        return self.F.times(
-            solve_lower(self.L, solve_lower(self.L, self.F.transpose_times(M)), transposed=True)
-        )
+        FM = self.F.transpose_times(M)
+        return self.F.times(solve_lower(self.L, solve_lower(self.L, FM), transposed=True))
 
-    def solve(self, M):
+    def solve(self, M: Matrix) -> Matrix:
         """Return ``A M = W M - W V W M``."""
-        WM = self._times(self.w, M)
-        return WM - self._times(self.w, self.covariance(WM))
+        WM = _scale_rows(self.w, M)
+        return WM - _scale_rows(self.w, self.covariance(WM))
 
-    def logdet(self):
-        """Return ``log det P``, equal to ``log det B`` (plus ``log s'B^{-1}s`` with a bias)."""
-        return 2 * np.sum(np.log(np.diag(self.L)))
+    def logdet(self) -> float:
+        """Return ``log det P``, equal to ``log det B``, plus ``log s'B^{-1}s`` with a bias."""
+        return 2 * float(np.sum(np.log(np.diag(self.L))))
 
     @cached_property
-    def _covariance_diag(self):
+    def _covariance_diag(self) -> Vector:
         return self.X.each(lambda X: _row_products(X, X))
 
-    def covariance_diag(self):
+    def covariance_diag(self) -> Vector:
         """Return the diagonal of ``V``."""
         return self._covariance_diag
 
-    def inverse_diag(self):
+    def inverse_diag(self) -> Vector:
         """Return ``1 - w * covariance_diag()``."""
         return 1 - self.w * self.covariance_diag()
 
-    def trace_inverse(self):
-        """Return the trace of ``A``."""
-        return float(self.w @ self.inverse_diag())
-
-    def root(self):
-        """Return a root of ``V``: an array (n, r) with ``root @ root.T = V``."""
+    def covariance_root(self) -> Matrix:
+        """Return a root ``R`` (n, r) with ``R @ R.T = V``."""
         return self.X.whole()
 
-    def _middle(self, e):
-        """``M`` of eq. (2), remembered for the last ``e``."""
-        if not self._memo or self._memo[0] is not e:
-            self._memo[:] = [e, self.X.total(weighted_square, e)]
-        return self._memo[1]
+    @cached_property
+    def _latest_middle(self) -> Latest:
+        return Latest()
+
+    def _middle(self, e: Vector) -> Matrix:
+        """Return ``M`` of eq. (2), kept for the latest ``e``."""
+        return self._latest_middle.get(e.tobytes(), lambda: self.X.total(weighted_square, e))
 
     @cached_property
-    def _N(self):
+    def _N(self) -> Matrix:
         N = inverse_lower(self.L)
         if self.bias:
             N[:, -1] = 0
         return N
 
-    def sandwich(self, e):
+    def sandwich(self, e: Vector) -> Vector:
         """Return the diagonal of ``V diag(e) V``."""
         M = self._middle(e)
         return self.X.each(lambda X: _row_products(X, X @ M))
 
-    def spread(self, e):
+    def covariance_slope(self, e: Vector) -> float:
         """Return ``<diag(e), V - V W V>``; eq. (2)."""
         return float(np.vdot(self._N.T @ self._middle(e), self._N.T))
 
-    def congruence(self, e):
+    def congruence(self, e: Vector) -> Operator:
         """Return ``H' diag(e) H`` with ``H = I - V W``, as an operator."""
         return Operator(len(self.w), [(1.0, Congruence(self, e))])
 
-    def resolvent(self):
+    def resolvent(self) -> Operator:
         """Return ``A`` as an operator."""
         return Operator(len(self.w), [(1.0, Resolvent(self))])
 
-    def block(self, rows):
+    def block(self, rows: Rows) -> Matrix:
         """Return ``A[rows][:, rows]``."""
         w = self.w[rows]
         return np.diag(w) - w[:, None] * self.covariance_block(rows) * w
 
-    def covariance_block(self, rows):
+    def covariance_block(self, rows: Rows) -> Matrix:
         """Return ``V[rows][:, rows]``."""
         X = self.X.take(rows)
         return X @ X.T
 
-    def inverse_block(self, rows):
+    def inverse_block(self, rows: Rows) -> Matrix:
         """Return ``(I - S V S)[rows][:, rows]``."""
         X = self.X.take(rows) * np.sqrt(self.w[rows])[:, None]
         return np.eye(len(X)) - X @ X.T
 
 
-def _row_products(A, B):
+def _scale_rows(v: Vector, M: Matrix) -> Matrix:
+    return v * M if M.ndim == 1 else v[:, None] * M
+
+
+def _row_products(A: Matrix, B: Matrix) -> Vector:
     return np.einsum("ij,ij->i", A, B)
 
 
@@ -304,18 +305,18 @@ class Congruence:
     factor: LowRankFactor
     e: Vector
 
-    def apply(self, M):
+    def apply(self, M: Matrix) -> Matrix:
         """Return the product with a block."""
         f = self.factor
-        EHM = f._times(self.e, M - f.covariance(f._times(f.w, M)))
-        return EHM - f._times(f.w, f.covariance(EHM))
+        EHM = _scale_rows(self.e, M - f.covariance(_scale_rows(f.w, M)))
+        return EHM - _scale_rows(f.w, f.covariance(EHM))
 
-    def times_features(self, F):
-        """Return the products with the features the factor was made from; eq. (2). A bias does not see their means."""
+    def times_features(self, F: Features) -> FeatureProducts:
+        """Return the products with the features the factor was made from; eq. (2). With a bias their means do not matter."""
         f, N = self.factor, self.factor._N[:, : F.width]
         MN = f._middle(self.e) @ N
 
-        def compute(X, e, w):
+        def compute(X: Matrix, e: Vector, w: Vector) -> Matrix:
             GF = e[:, None] * (X @ N)
             GF -= w[:, None] * (X @ MN)
             return GF
@@ -329,12 +330,12 @@ class Resolvent:
 
     factor: LowRankFactor
 
-    def apply(self, M):
+    def apply(self, M: Matrix) -> Matrix:
         """Return the product with a block."""
         return self.factor.solve(M)
 
-    def times_features(self, F):
+    def times_features(self, F: Features) -> FeatureProducts:
         """Return the products with the features the factor was made from."""
         f, N = self.factor, self.factor._N[:, : F.width]
-        part = RowTerm(lambda X, w: w[:, None] * (X @ N), (f.w,), f.X)
-        return FeatureProducts([part], np.eye(F.width) - N.T @ N)
+        rows = RowTerm(lambda X, w: w[:, None] * (X @ N), (f.w,), f.X)
+        return FeatureProducts([rows], np.eye(F.width) - N.T @ N)

@@ -75,8 +75,8 @@ def contract_length_scales(
     """Return (2) for one length scale per feature, or its sum for a single one; B is formed a strip at a time."""
     if np.ndim(length_scale) == 0:
         D = pairs.squared
-        total = sum(np.vdot(adjoint[rows] * decay[rows], D[rows]) for rows in strips(len(D)))
-        return np.array([total / float(length_scale) ** 2])
+        parts = [np.vdot(adjoint[rows] * decay[rows], D[rows]) for rows in strips(len(D))]
+        return np.array([sum(parts) / float(length_scale) ** 2])
     Z, T = pairs.scaled(length_scale)
     Z2, T2 = (M.multiply(M) if sp.issparse(M) else M**2 for M in (Z, T))
     columns, total = np.zeros(T.shape[0]), np.zeros(T.shape[1])

@@ -25,9 +25,9 @@ References
 .. [2] Akaike, *Likelihood and the Bayes procedure* (1980).
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -160,16 +160,12 @@ class Ridge(LinearMachine):
         """Return the eigenpairs that all ridge parameters share; computed once per Gram."""
         if self.penalty_is_kernel:
             return kernel_basis(gram, self.bias, self.weights)
-        if self.basis_key not in gram.memo:
-            # Penalty and weights are stored too: as long as they live, no other array has their id.
-            gram.memo[self.basis_key] = (self._decompose(gram), self.penalty, self.weights)
-        return gram.memo[self.basis_key][0]
+        return gram.memo.get("ridge", *self.all_but_alpha, compute=lambda: self._decompose(gram))
 
     @property
-    def basis_key(self) -> Hashable:
-        """Key under which a Gram caches results that do not depend on alpha."""
-        penalty = self.penalty if isinstance(self.penalty, str) else id(self.penalty)
-        return ("ridge", penalty, self.bias, id(self.weights))
+    def all_but_alpha(self) -> tuple[Any, ...]:
+        """The parameters on which the eigenpairs of a Gram depend."""
+        return self.penalty, self.bias, self.weights
 
     def _decompose(self, gram: Gram) -> Basis:
         if isinstance(self.penalty, str):

@@ -29,6 +29,8 @@ from numpy.typing import NDArray
 
 from foldless.core.contracts import Gram, Matrix, Vector
 from foldless.core.errors import JitterWarning, NotPositiveDefinite, Undefined
+from foldless.core.linalg import check_semidefinite
+from foldless.grams import DenseGram
 from foldless.machines.base import MachineWithC, row_weights
 from foldless.machines.box_qp.active_set import active_sets, solve_box
 from foldless.machines.box_qp.problem import FREE, LOWER, UPPER, Block, BoxQP, Sets
@@ -38,7 +40,6 @@ from foldless.machines.losses.protocols import MarginLoss
 
 JITTER = 1e-10  # relative to the mean diagonal
 CONFIRM_ITERATIONS = 8  # of active sets, to confirm without jitter the sets that were found with it
-INDEFINITE_TOLERANCE = 1e-8  # relative to the trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,14 +159,12 @@ class SquaredHingeSVM(SupportVectorMachine):
 
 
 def _refuse_indefinite(gram: Gram) -> None:
-    level = INDEFINITE_TOLERANCE * float(np.sum(gram.diag()))
-    if not level > 0:
+    if not np.sum(gram.diag()) > 0:
         raise NotPositiveDefinite(
             "the Gram matrix", float(np.min(gram.diag())), "Its diagonal must be positive."
         )
-    if not gram.semidefinite:
-        # Raises NotPositiveDefinite if an eigenvalue lies below minus the level.
-        gram.factor(np.full(gram.n, 1 / level))
+    if isinstance(gram, DenseGram) and not gram.semidefinite:
+        check_semidefinite(gram.K, "the Gram matrix")
 
 
 @dataclass(frozen=True, eq=False)

@@ -201,7 +201,7 @@ def expand(candidates, X):
     if not kernels:
         raise ValueError("candidates must name at least one kernel, got an empty list.")
     if any(is_precomputed(kernel) for kernel in kernels):
-        check_symmetric(X)
+        check_symmetric(X, "the precomputed Gram matrix")
     return kernels
 
 

@@ -32,7 +32,7 @@ def targets(X):
 def thick(K):
     """The same Gram, made to take the long way."""
     gram = DenseGram(K)
-    gram.memo["rank above"] = N
+    gram.memo.get("thin", compute=dict)["rank above"] = N
     return gram
 
 

@@ -72,7 +72,7 @@ class _Terms:
 def _diagonal_terms(C, bend, factor):
     if bend.e is None:
         return 0.0, 0.0, None
-    return C**2 * factor.sandwich(bend.e), C * factor.spread(bend.e), factor.congruence(bend.e)
+    return C**2 * factor.sandwich(bend.e), C * factor.covariance_slope(bend.e), factor.congruence(bend.e)
 
 
 def _thin_terms(C, w, bend, factor):

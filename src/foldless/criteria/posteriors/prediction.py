@@ -26,9 +26,9 @@ VARIANCE_FLOOR_FRACTION = 1e-12
 
 def variance_matrix(gram: Gram, factor: Any) -> Matrix:
     """Return Q of eq. (1) for the factor of a posterior."""
-    if gram.dense:
+    if gram.landmark_root is None:
         return factor.resolvent()
-    L, kept = gram.root
+    L, kept = gram.landmark_root
     inverse = inverse_lower(L)
     inner = inverse_lower(factor.L)[: len(kept), : len(kept)]
     return inverse.T @ (np.eye(len(kept)) - inner.T @ inner) @ inverse

@@ -63,7 +63,7 @@ class Reference:
     @cached_property
     def root(self):
         """A root of the covariance, (n, r)."""
-        return self.factor.root()
+        return self.factor.covariance_root()
 
     @cached_property
     def _square(self):

@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from foldless.core.contracts import Matrix, Vector
-from foldless.core.errors import NotPositiveDefinite
+from foldless.core.contracts import Gram, Matrix, Vector
+from foldless.core.linalg import check_eigenvalues, check_symmetric
 from foldless.machines.least_squares.eigenbasis import EPS, Basis, kernel_basis, scale
 from foldless.machines.least_squares.sensitivity import Sensitivity
 
@@ -106,14 +106,11 @@ def pseudo_inverse(metric):
 def fixed(reference, weights=None):
     r"""Return the norm of a matrix W, or of :math:`(K_{ref} + 10^{-2} \mu_1 I)^{-1}` for a Gram."""
     root = 1.0 if weights is None else np.sqrt(weights)
-    if hasattr(reference, "spectrum"):
+    if isinstance(reference, Gram):
         return _of_gram(reference, root)
-    W = np.asarray(reference, dtype=float)
-    e, B = np.linalg.eigh((W + W.T) / 2)
-    if e[0] < -1e-8 * max(e[-1], np.finfo(float).tiny):
-        raise NotPositiveDefinite(
-            "the reference matrix W", e[0], "A norm needs a positive semi-definite one."
-        )
+    W = check_symmetric(reference, "the reference matrix")
+    e, B = np.linalg.eigh(W)
+    check_eigenvalues(e, "the reference matrix")
     used = e > 0
     return FixedNorm(np.zeros(len(W)), scale(np.broadcast_to(1 / root, len(W)), B[:, used]), e[used])
 
@@ -144,11 +141,8 @@ class Sight:
 
 def norm_in_basis(basis, W):
     """Return W seen from a basis, which remembers the latest."""
-    key = (W.outside, W.omega.tobytes()) if W.moves else id(W)
-    known = basis.memo.get("sight", (None, None, None))
-    if known[0] != key:
-        basis.memo["sight"] = known = (key, _look(basis, W), W)
-    return known[1]
+    key = (W.outside, W.omega.tobytes()) if W.moves else W
+    return basis.latest_norm.get(key, lambda: _look(basis, W))
 
 
 def _look(basis, W):

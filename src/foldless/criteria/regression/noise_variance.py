@@ -32,7 +32,7 @@ from scipy.optimize import minimize_scalar
 
 from foldless.core.errors import Undefined, UnknownName
 from foldless.machines import Ridge, RidgeSolution
-from foldless.machines.least_squares.eigenbasis import EPS, same_array
+from foldless.machines.least_squares.eigenbasis import EPS
 from foldless.machines.least_squares.sensitivity import Sensitivity
 
 PER_MODEL = "per-model"
@@ -130,12 +130,8 @@ def estimate(name, solution):
         raise UnknownName("sigma2", name, [*ESTIMATORS, PER_MODEL])
     if not isinstance(solution, RidgeSolution):
         solution = _plain(solution.machine).solve(solution.gram, solution.Y)
-    key = ("noise", name, solution.machine.basis_key)
-    known = solution.gram.memo.get(key, (None, None))
-    if not same_array(known[0], solution.Y):
-        known = (solution.Y, ESTIMATORS[name](solution))
-        solution.gram.memo[key] = known
-    return known[1]
+    arguments = (name, solution.Y.tobytes(), *solution.machine.all_but_alpha)
+    return solution.gram.memo.get("noise", *arguments, compute=lambda: ESTIMATORS[name](solution))
 
 
 def _plain(machine):

@@ -14,7 +14,8 @@ import numpy as np
 
 from foldless.core.contracts import Gram, Matrix, Vector
 from foldless.core.linalg import thin_root
-from foldless.grams import LowRankGram
+from foldless.core.memo import Latest
+from foldless.grams import DenseGram, LowRankGram
 from foldless.grams.features import Features
 
 EPS = np.finfo(float).eps
@@ -47,7 +48,8 @@ class Basis:
     root: Vector | None = None  # sqrt(v)
     coef_map: Matrix | None = None
     free_coef_map: Matrix | None = None
-    memo: dict[str, Any] = field(default_factory=dict)
+    latest_norm: Latest = field(default_factory=Latest, repr=False)
+    _latest_targets: Latest = field(default_factory=Latest, repr=False)
 
     @property
     def n(self) -> int:
@@ -83,21 +85,12 @@ class Basis:
 
     def targets(self, Y: Matrix) -> Targets:
         """Return the targets in this basis; those of the last ``Y`` are cached for the next ridge parameter."""
-        known = self.memo.get("targets", (None, None))
-        if not same_array(known[0], Y):
-            known = (Y, self._targets(self.whiten(Y)))
-            self.memo["targets"] = known
-        return known[1]
+        return self._latest_targets.get(Y.tobytes(), lambda: self._targets(self.whiten(Y)))
 
     def _targets(self, Y: Matrix) -> Targets:
         rest = None if self.complete else self.outside(Y)
         rest2 = np.zeros(Y.shape[1]) if rest is None else (rest**2).sum(0)
         return Targets(Y, self.Q.T @ Y, rest, rest2)
-
-
-def same_array(A: Matrix | None, B: Matrix) -> bool:
-    """Return True if both arrays are the same memory, read in the same way. ``A`` must not have been freed."""
-    return A is B or (A is not None and A.__array_interface__ == B.__array_interface__)
 
 
 def scale(v: Vector, M: Matrix) -> Matrix:
@@ -125,9 +118,10 @@ def thin(gram: Gram, max_rank_fraction: float = THIN_MAX_RANK_FRACTION) -> Gram:
     max_rank_fraction : float
         Largest r / n at which the thin root is returned. Small values make it cheap to find out that r is larger.
     """
-    if not gram.dense or gram.n <= THIN_MIN_ROWS:
+    if not isinstance(gram, DenseGram) or gram.n <= THIN_MIN_ROWS:
         return gram
-    memo, max_rank = gram.memo, int(max_rank_fraction * gram.n)
+    memo: dict[str, Any] = gram.memo.get("thin", compute=dict)
+    max_rank = int(max_rank_fraction * gram.n)
     if "thin" not in memo and max_rank > memo.get("rank above", 0):
         F = thin_root(gram.K, max_rank)
         memo.update({"rank above": max_rank} if F is None else {"thin": LowRankGram(F)})
@@ -140,19 +134,21 @@ def kernel_basis(gram: Gram, bias: bool, weights: Vector | None) -> Basis:
 
     It is the basis of the penalty K, and function norms are measured in it for every other machine.
     """
-    key = ("kernel basis", bias, id(weights))
-    if key not in gram.memo:
-        free = intercept(gram.n, bias, weights)
-        root = None if weights is None else np.sqrt(weights)
-        if weights is None and not bias:
-            Q, s = thin(gram).spectrum()
-        else:
-            v = np.ones(gram.n) if weights is None else weights
-            pairs = thin(gram).weighted_spectrum(v, bias)
-            Q, s = pairs.Q, pairs.nu
-        # The weights are stored too: as long as they live, no other array has their id.
-        gram.memo[key] = (Basis(Q, s, free, Q.shape[1] + free.shape[1] >= gram.n, root), weights)
-    return gram.memo[key][0]
+    return gram.memo.get(
+        "kernel basis", bias, weights, compute=lambda: _compute_kernel_basis(gram, bias, weights)
+    )
+
+
+def _compute_kernel_basis(gram: Gram, bias: bool, weights: Vector | None) -> Basis:
+    free = intercept(gram.n, bias, weights)
+    root = None if weights is None else np.sqrt(weights)
+    if weights is None and not bias:
+        Q, s = thin(gram).spectrum()
+    else:
+        v = np.ones(gram.n) if weights is None else weights
+        pairs = thin(gram).weighted_spectrum(v, bias)
+        Q, s = pairs.Q, pairs.nu
+    return Basis(Q, s, free, Q.shape[1] + free.shape[1] >= gram.n, root)
 
 
 def column_space(C: Matrix) -> tuple[Matrix, Matrix]:

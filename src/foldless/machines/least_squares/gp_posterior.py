@@ -108,9 +108,9 @@ class LandmarkVariance:
 
 def posterior_variance(solution: Any) -> PosteriorVariance:
     """Return the posterior variance of a ridge fit, in units of the noise variance over lambda."""
-    if solution.gram.dense or solution.gram.root is None:
+    if solution.gram.landmark_root is None:
         return DenseVariance(solution)
-    L, kept = solution.gram.root
+    L, kept = solution.gram.landmark_root
     square, centre, constant = relative_variance_form(solution, solution.gram.F[:, : len(kept)])
     return LandmarkVariance(L, square, centre, constant, solution.machine.penalty_is_kernel)
 

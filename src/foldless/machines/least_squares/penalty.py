@@ -11,11 +11,8 @@ from numpy.typing import ArrayLike
 
 from foldless.core.contracts import Gram, Matrix, Vector
 from foldless.core.errors import NotPositiveDefinite
+from foldless.core.linalg import check_eigenvalues, check_symmetric
 from foldless.machines.least_squares.eigenbasis import EPS, Basis, column_space, intercept, scale, thin
-
-PENALTY_TOLERANCE = (
-    1e-8  # asymmetry and negative eigenvalues, relative to the largest, that count as rounding
-)
 
 
 def identity_basis(gram: Gram, bias: bool, weights: Vector | None) -> Basis:
@@ -64,17 +61,12 @@ def penalty_roots(T: ArrayLike, n: int) -> tuple[Matrix, Matrix]:
     n : int
         The number of rows it must have.
     """
-    T = np.asarray(T, dtype=float)
+    T = check_symmetric(T, "the penalty matrix")
     if T.shape != (n, n):
         raise ValueError(f"the penalty matrix must have shape ({n}, {n}), got {T.shape}.")
-    if not np.isfinite(T).all():
-        raise ValueError("the penalty matrix contains NaN or infinity.")
-    if not np.allclose(T, T.T, rtol=0, atol=PENALTY_TOLERANCE * np.abs(T).max()):
-        raise ValueError("the penalty matrix must be symmetric.")
     t, E = np.linalg.eigh(T)
-    if t[0] < -PENALTY_TOLERANCE * max(t[-1], 0.0) or t[-1] <= 0:
-        raise NotPositiveDefinite(
-            "the penalty matrix", t[0], "It must be positive semi-definite and not zero."
-        )
+    check_eigenvalues(t, "the penalty matrix")
+    if t[-1] <= 0:
+        raise NotPositiveDefinite("the penalty matrix", t[0], "It must not be zero.")
     used = t > n * EPS * t[-1]
     return E[:, used] / np.sqrt(t[used]), E[:, ~used]
