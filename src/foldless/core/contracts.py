@@ -302,6 +302,10 @@ class Machine(ABC):
         ``solution.start`` of a similar problem.
         """
 
+    def unsolved(self, gram: Gram, Y: Matrix) -> Any:
+        """Return the problem that ``solve`` would solve, for criteria that need no fit; by default it is solved."""
+        return self.solve(gram, Y)
+
     @property
     def with_search_accuracy(self) -> Self:
         """The machine at the lower accuracy that suffices while searching."""

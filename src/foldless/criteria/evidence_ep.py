@@ -10,6 +10,7 @@ from foldless.core.errors import Undefined, UnsuitableBias
 from foldless.criteria.base import Criterion, reads
 from foldless.criteria.posteriors.ep import HingeSite, SquaredHingeSite, expectation_propagation
 from foldless.machines import SquaredHingeSolution, SVMSolution
+from foldless.machines.svm import SupportProblem
 
 SITES = {1: HingeSite, 2: SquaredHingeSite}
 
@@ -38,12 +39,13 @@ class EvidenceEP(Criterion):
 
     tolerance: float = 1e-9
     name: ClassVar[str] = "evidence-ep"
+    needs_fit: ClassVar[bool] = False
 
     def nats_per_unit(self, machine, n, k):
         """Return n k: it is the mean over points and columns."""
         return float(n * k)
 
-    @reads(SVMSolution, SquaredHingeSolution)
+    @reads(SupportProblem, SVMSolution, SquaredHingeSolution)
     def _read_svm(self, solution) -> Reading:
         n, C = solution.n, solution.C
         posterior = ep_posterior(solution, np.sqrt(self.tolerance))

@@ -20,6 +20,7 @@ from foldless.criteria.posteriors.ep import HingeSite, SquaredHingeSite, expecta
 from foldless.criteria.posteriors.sampling import Reference, Target, draws
 from foldless.grams.adjoints import symmetric_operator
 from foldless.machines import SquaredHingeSolution, SVMSolution
+from foldless.machines.svm import SupportProblem
 
 SITES = {1: HingeSite, 2: SquaredHingeSite}
 JITTER = 1e-10  # of the mean diagonal, where K is inverted once at the end
@@ -65,6 +66,7 @@ class EvidenceHMC(Criterion):
     seed: int = 0
     batches: int = 8
     name: ClassVar[str] = "evidence-hmc"
+    needs_fit: ClassVar[bool] = False
 
     def __post_init__(self):
         if self.chains < 2:
@@ -76,7 +78,7 @@ class EvidenceHMC(Criterion):
         """Return n k: it is the mean over points and columns."""
         return float(n * k)
 
-    @reads(SVMSolution, SquaredHingeSolution)
+    @reads(SupportProblem, SVMSolution, SquaredHingeSolution)
     def _read_svm(self, solution) -> Reading:
         if solution.bias:
             raise UnsuitableBias(self.name, "the evidence needs a proper prior on the offset")

@@ -68,7 +68,14 @@ class HyperPrior(Criterion):
             raise ValueError(f"strength must not be negative, got {self.strength!r}.")
         for name in ("length_scale", "amplitude", "C"):
             _check(name, getattr(self, name))
-        for name in ("name", "tunes_kernel", "reason_against", "may_diverge_in_C", "ignores_machine"):
+        for name in (
+            "name",
+            "tunes_kernel",
+            "reason_against",
+            "may_diverge_in_C",
+            "ignores_machine",
+            "needs_fit",
+        ):
             object.__setattr__(self, name, getattr(self.inner_criterion, name))
 
     @property

@@ -82,12 +82,14 @@ class SupportVectorMachine(MachineWithC):
             _refuse_indefinite(gram)
         starts = [None] * Y.shape[1] if start is None else start
         C = self.C * row_weights(self, gram.n)
-        return SupportSolutions(tuple(self._column(gram, y, C, s) for y, s in zip(Y.T, starts, strict=True)))
+        columns = zip(Y.T, starts, strict=True)
+        return SupportSolutions(tuple(self._fit(gram, _checked_labels(y, C), C, s) for y, s in columns))
 
-    def _column(self, gram: Gram, y: Vector, C: Vector, start: Sets | None) -> "SupportSolution":
-        if len(np.unique(y[C > 0])) != 2 or not np.all(np.abs(y) == 1):
-            raise Undefined("a support vector machine needs points of both classes, labelled -1 and 1.")
-        return self._fit(gram, np.asarray(y, float), C, start)
+    def unsolved(self, gram: Gram, Y: Matrix) -> "ColumnwiseSolutions[SupportProblem]":
+        """Return the problems that ``solve`` would solve."""
+        _refuse_indefinite(gram)
+        C = self.C * row_weights(self, gram.n)
+        return ColumnwiseSolutions(tuple(SupportProblem(gram, self, _checked_labels(y, C), C) for y in Y.T))
 
     @abstractmethod
     def _fit(self, gram: Gram, y: Vector, C: Vector, start: Sets | None) -> "SupportSolution":
@@ -158,6 +160,13 @@ class SquaredHingeSVM(SupportVectorMachine):
         return SquaredHingeSolution(gram, self, y, C, *found, ridge)
 
 
+def _checked_labels(y: Vector, C: Vector) -> Vector:
+    """Return labels after checking that rows of both classes have a weight ``C_i``."""
+    if len(np.unique(y[C > 0])) != 2 or not np.all(np.abs(y) == 1):
+        raise Undefined("a support vector machine needs points of both classes, labelled -1 and 1.")
+    return np.asarray(y, float)
+
+
 def _refuse_indefinite(gram: Gram) -> None:
     if not np.sum(gram.diag()) > 0:
         raise NotPositiveDefinite(
@@ -168,31 +177,19 @@ def _refuse_indefinite(gram: Gram) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class SupportSolution:
-    """One fitted problem.
+class SupportProblem:
+    """One problem, not solved.
 
     Attributes
     ----------
     C : array of shape (n,)
         Weights of the points, ``C_i = C v_i``.
-    alpha : array of shape (n,)
-        Dual variables, not negative.
-    b : float
-        The bias; 0 without one. If no point is free, it is the middle of the interval of optimal biases.
-    sets : array of shape (n,)
-        -1 lower, 0 free, 1 upper.
-    ridge : array of shape (n,)
-        Added to the diagonal of K: ``1 / C`` (p = 2), 0 or a jitter (p = 1).
     """
 
     gram: Gram
     machine: SupportVectorMachine
     y: Vector
     C: Vector
-    alpha: Vector
-    b: float
-    sets: Sets
-    ridge: Vector
 
     @property
     def n(self) -> int:
@@ -208,6 +205,33 @@ class SupportSolution:
     def loss(self) -> MarginLoss:
         """The loss object."""
         return self.machine.loss
+
+    @property
+    def start(self) -> Sets | None:
+        """Warm start for a similar problem; there is none before a solution."""
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class SupportSolution(SupportProblem):
+    """One fitted problem.
+
+    Attributes
+    ----------
+    alpha : array of shape (n,)
+        Dual variables, not negative.
+    b : float
+        The bias; 0 without one. If no point is free, it is the middle of the interval of optimal biases.
+    sets : array of shape (n,)
+        -1 lower, 0 free, 1 upper.
+    ridge : array of shape (n,)
+        Added to the diagonal of K: ``1 / C`` (p = 2), 0 or a jitter (p = 1).
+    """
+
+    alpha: Vector
+    b: float
+    sets: Sets
+    ridge: Vector
 
     @property
     def start(self) -> Sets:

@@ -87,8 +87,12 @@ class Objective(HasPrior):
 
     def __call__(self, theta: Vector, warm_start: Any = None, /) -> Evaluation:
         """Evaluate the criterion; where it or the fit does not exist the value is ``inf`` and the note says why."""
+        kernel, machine = self.at(theta)
         try:
-            kernel, machine, solution = self.solve(theta, warm_start)
+            gram, needs_fit = self.gram(kernel), self.criterion.needs_fit
+            solution = (
+                machine.solve(gram, self.Y, warm_start) if needs_fit else machine.unsolved(gram, self.Y)
+            )
             reading = self.criterion(solution)
         except UNDEFINED_ERRORS as error:
             return Evaluation(np.inf, note=str(error))
