@@ -2,9 +2,26 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from foldless.core.linalg import self_product, square_eigenpairs, thin_root
+from foldless.core.errors import NotPositiveDefinite
+from foldless.core.linalg import (
+    add_thin,
+    centre,
+    check_eigenvalues,
+    check_semidefinite,
+    check_symmetric,
+    inverse_lower,
+    mirror,
+    pivoted_cholesky,
+    self_product,
+    solve_cholesky,
+    solve_lower,
+    square_eigenpairs,
+    thin_root,
+    weighted_square,
+)
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 1))
@@ -27,7 +44,7 @@ def test_a_thin_root_has_the_rank_of_the_matrix():
 
 
 def test_a_low_rank_that_few_rows_do_not_show():
-    """The first look sees rows of a block of rank one; the other rows are independent."""
+    """The block that is factored first has rank one; the other rows are independent."""
     A = np.eye(120)
     A[::2, ::2] = 1
     assert thin_root(A, 59) is None
@@ -83,3 +100,77 @@ def test_self_product():
     for form in (B, np.asfortranarray(B), B[::-1]):
         assert self_product(form) == pytest.approx(form @ form.T)
         assert np.array_equal(self_product(form), self_product(form).T)
+
+
+def test_weighted_squares_of_either_sign():
+    B, e = RNG.normal(size=(70, 5)), RNG.normal(size=70)
+    for weights in (e, np.abs(e), -np.abs(e), np.where(e > 0, e, 0), np.zeros(70)):
+        assert weighted_square(B, weights) == pytest.approx((B.T * weights) @ B, abs=1e-12)
+
+
+def test_triangles():
+    B = RNG.normal(size=(130, 130))
+    L = np.linalg.cholesky(B @ B.T + 130 * np.eye(130))
+    M = RNG.normal(size=(130, 3))
+    assert solve_lower(L, M) == pytest.approx(np.linalg.solve(L, M))
+    assert solve_lower(L, M[:, 0], transposed=True) == pytest.approx(np.linalg.solve(L.T, M[:, 0]))
+    assert solve_cholesky(L, M) == pytest.approx(np.linalg.solve(L @ L.T, M))
+    assert inverse_lower(L) == pytest.approx(np.linalg.inv(L), abs=1e-12)
+    assert np.array_equal(mirror(np.tril(B)), np.tril(B) + np.tril(B, -1).T)
+
+
+def test_pivots_reproduce_what_they_kept():
+    B = RNG.normal(size=(20, 4))
+    A = B @ B.T
+    L, kept = pivoted_cholesky(A)
+    assert len(kept) == 4
+    assert pytest.approx(A[np.ix_(kept, kept)]) == L @ L.T
+    cross = np.linalg.solve(L, A[kept])
+    assert cross.T @ cross == pytest.approx(A, abs=1e-10)
+
+
+def test_thin_terms_and_centring_are_what_they_say():
+    G, P, Q, J = SMOOTH.copy(), RNG.normal(size=(120, 2)), RNG.normal(size=(120, 2)), np.eye(120) - 1 / 120
+    assert add_thin(G, P, Q) == pytest.approx(SMOOTH + P @ Q.T + Q @ P.T)
+    assert centre(SMOOTH) == pytest.approx(J @ SMOOTH @ J, abs=1e-12)
+
+
+@pytest.mark.parametrize("check", [check_symmetric, check_semidefinite])
+def test_a_given_matrix_comes_back_as_an_array(check):
+    for given in (SMOOTH, SMOOTH.tolist(), sp.csr_array(SMOOTH), np.asfortranarray(SMOOTH)):
+        assert np.array_equal(check(given, "it"), SMOOTH)
+    check(SMOOTH + 1e-9 * np.triu(SMOOTH), "it")  # rounding
+    check(np.zeros((3, 3)), "it")
+    check(1e-300 * SMOOTH, "it")
+
+
+@pytest.mark.parametrize("check", [check_symmetric, check_semidefinite])
+@pytest.mark.parametrize(
+    "given, words",
+    [
+        (np.ones((2, 3)), r"^the thing must be square, got shape \(2, 3\)"),
+        (np.ones(4), r"must be square, got shape \(4,\)"),
+        ([[1.0, np.nan], [np.nan, 1.0]], "^the thing contains NaN or infinity"),
+        ([[1.0, np.inf], [np.inf, 1.0]], "contains NaN or infinity"),
+        ([[1.0, 2e-8], [0.0, 1.0]], "^the thing is not symmetric: it and its transpose differ by 2.0e-08"),
+    ],
+)
+def test_what_is_no_symmetric_matrix_is_named(check, given, words):
+    with pytest.raises(ValueError, match=words):
+        check(given, "the thing")
+
+
+@pytest.mark.parametrize("smallest", [-1e-3, -4e-7, -4e-9, 0.0])
+def test_negative_eigenvalues_beyond_rounding_are_refused(smallest):
+    mu = np.r_[smallest, np.linspace(0.1, 1, 9)]
+    Q = np.linalg.qr(RNG.normal(size=(10, 10)))[0]
+    A = (Q * mu) @ Q.T
+    A = (A + A.T) / 2
+    if smallest > -1e-8 * mu.sum():
+        check_semidefinite(A, "it")
+        check_eigenvalues(mu, "it")
+        return
+    for refuse in (lambda: check_semidefinite(A, "it"), lambda: check_eigenvalues(mu, "it")):
+        with pytest.raises(NotPositiveDefinite, match=f"^it has smallest eigenvalue {smallest:.1e}"):
+            refuse()
+    check_eigenvalues(mu, "it", rounding=1e-2)

@@ -4,9 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from sklearn.gaussian_process.kernels import RBF
 
-from foldless.core.errors import NotPositiveDefinite
-from foldless.grams import DenseGram, LowRankGram
+from foldless.core.contracts import Gram
+from foldless.core.errors import MissingVerb, NeedsLocalFeatures, NotPositiveDefinite, NotStored
+from foldless.grams import ChunkedGram, DenseGram, LowRankGram, SpectralFactor
+from foldless.grams.dask import Blocks, DaskGram
 from oracles.klr import bordered_inverse, covariance
 
 N = 9
@@ -119,6 +122,90 @@ def test_with_a_bias_the_covariance_fixes_constants(case):
     if case.bias:
         near(case.factor.covariance(case.w), np.ones(N), digits=8)
         assert np.max(np.abs(case.factor.solve(np.ones(N)))) <= 1e-8 * np.max(case.w)
+
+
+def test_the_slope_is_that_of_the_diagonal_in_a_common_factor(case):
+    e, V = np.random.default_rng(8).normal(size=N), case.V
+    expected = e @ np.diag(V - (V * case.w) @ V)
+    assert case.factor.covariance_slope(e) == pytest.approx(expected, rel=1e-7, abs=1e-7 * np.max(np.diag(V)))
+
+
+def test_one_decomposition_serves_every_verb_of_a_factor(form, rank, bias):
+    F, w, lam, rows = features(rank), weights("even"), 0.3, np.array([5, 1])
+    factor = SpectralFactor(form(F).weighted_spectrum(lam * w, bias), lam * w, lam, bias)
+    V, A = covariance(F @ F.T, w, bias), bordered_inverse(F @ F.T, w, bias)
+    H, S, e = np.eye(N) - V * w, np.sqrt(w), np.random.default_rng(6).normal(size=N)
+    some = np.ix_(rows, rows)
+    near(factor.covariance(np.eye(N)), V)
+    near(factor.solve(np.eye(N)), A)
+    near(factor.resolvent() @ np.eye(N), A)
+    near(factor.covariance_root() @ factor.covariance_root().T, V)
+    near(factor.sandwich(e), np.diag((V * e) @ V))
+    near(factor.congruence(e) @ np.eye(N), H.T @ (e[:, None] * H))
+    near(factor.inverse_diag(), 1 - w * np.diag(V))
+    near([factor.block(rows), factor.covariance_block(rows)], [A[some], V[some]])
+    near(factor.inverse_block(rows), (np.eye(N) - S[:, None] * V * S)[some])
+    assert factor.covariance_slope(e) == pytest.approx(e @ np.diag(V - (V * w) @ V), rel=1e-8)
+    assert factor.logdet() == pytest.approx(form(F).factor(w, bias).logdet(), rel=1e-9)
+
+
+ONES = np.ones(N)
+# Every verb that a form of the matrix may lack, and arguments for it.
+VERBS = {
+    "subset": (np.arange(2),),
+    "block": (np.arange(2), np.arange(2)),
+    "combine": (np.arange(2), np.ones(2)),
+    "extremes": (),
+    "centred": (),
+    "shifted": (1.0,),
+    "factor": (ONES,),
+    "residual_maker": (ONES,),
+    "spectrum": (),
+    "weighted_spectrum": (ONES,),
+    "image_beside": (np.zeros((N, 0)), ONES),
+    "norm": (),
+    "centred_norm": (),
+    "diagonal": (ONES,),
+    "adjoint": (ONES[:, None], ONES[:, None]),
+    "inner": (np.eye(N),),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Identity(Gram):
+    """The least that a Gram must know."""
+
+    n: int = N
+
+    def matmul(self, M):
+        return M
+
+    def diag(self):
+        return np.ones(self.n)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize(
+    "gram, error",
+    [
+        (DenseGram(np.eye(N)), MissingVerb),
+        (LowRankGram(np.eye(N)), MissingVerb),
+        (ChunkedGram(RBF(), np.arange(N)[:, None]), NotStored),
+        (DaskGram(Blocks(None, [], [], (N, N)), None), NeedsLocalFeatures),
+        (Identity(), MissingVerb),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_form_has_a_verb_or_names_it_in_its_error(gram, error, verb):
+    if getattr(type(gram), verb) is not getattr(Gram, verb):
+        return  # the other laws prove what it returns
+    with pytest.raises(error, match=rf"{verb}\(\)"):
+        getattr(gram, verb)(*VERBS[verb])
+
+
+def test_the_table_of_verbs_is_complete():
+    known = {"missing", "n", "matmul", "diag", "memo", "dense", "semidefinite", "landmark_root"}
+    assert {name for name in vars(Gram) if not name.startswith("_")} == known | set(VERBS)
 
 
 def test_a_bias_does_not_see_rank_one_shifts_of_the_kernel():
