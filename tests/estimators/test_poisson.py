@@ -104,3 +104,24 @@ def test_other_bad_input_is_named():
         KernelPoissonRegressor(alpha=-1.0).fit(X, y)
     with pytest.raises(UnreadableSolution, match=r"gcv reads .* loo"):
         KernelPoissonRegressor(RBF(1.0, "fixed"), 1.0, criterion=criteria.GCV()).fit(X, y)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly", "rbf-ard"])
+def test_rates_are_finite_however_far_from_the_data(kernel, rng):
+    X = rng.normal(size=(40, 2))
+    model = KernelPoissonRegressor(kernel).fit(X, rng.poisson(np.exp(X[:, 0])))
+    for factor in (1.0, 1e3, 1e6, 1e30):
+        rates = model.predict(factor * X)
+        assert np.all(np.isfinite(rates**2))
+        assert np.all(rates >= 0)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly", "rbf-ard", "laplacian"])
+@pytest.mark.parametrize("criterion", ["loo", "evidence"])
+def test_constant_inputs_predict_the_mean_count(kernel, criterion, rng):
+    y = rng.poisson(3.0, size=30)
+    for value in (0.0, 2.5):
+        X = np.full((30, 2), value)
+        assert KernelPoissonRegressor(kernel, criterion=criterion).fit(X, y).predict(X) == pytest.approx(
+            y.mean(), rel=1e-3
+        )

@@ -22,6 +22,8 @@ from foldless.estimators.validation import regularisation
 from foldless.machines import SmoothMachine
 from foldless.machines.losses import Poisson
 
+MAX_LOG_RATE = np.log(np.finfo(float).max) / 2
+
 
 @document_shared
 class KernelPoissonRegressor(RegressorMixin, BaseKernelEstimator):
@@ -124,8 +126,12 @@ class KernelPoissonRegressor(RegressorMixin, BaseKernelEstimator):
         return self._outputs(X)[:, 0]
 
     def predict(self, X: ArrayLike) -> Vector:
-        """Rates: expected counts."""
-        return np.exp(self.log_rate(X))
+        """Rates: expected counts.
+
+        Far from the data the log rate of a kernel that grows without bound can exceed every number; such rates are
+        returned as about 1e154, whose square is still finite.
+        """
+        return rates(self.log_rate(X))
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Fraction of the Poisson deviance explained, as scikit-learn's ``PoissonRegressor`` scores."""
@@ -135,3 +141,8 @@ class KernelPoissonRegressor(RegressorMixin, BaseKernelEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = True
         return tags
+
+
+def rates(log_rates: ArrayLike) -> np.ndarray:
+    """Return the rates of log rates, all finite."""
+    return np.exp(np.minimum(log_rates, MAX_LOG_RATE))

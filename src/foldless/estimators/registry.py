@@ -16,6 +16,7 @@ from foldless.estimators import (
     KernelSVC,
 )
 from foldless.estimators.base import BaseKernelEstimator
+from foldless.estimators.poisson import rates
 
 TASKS = ("classification", "regression")
 
@@ -47,7 +48,7 @@ MACHINES = {
     "lssvc": Entry(KernelLSSVC, "classification", "least-squares support vector machine"),
     "ridge": Entry(KernelRidgeRegressor, "regression", "kernel ridge regression"),
     "subset": Entry(KernelSubsetRegressor, "regression", "kernel regression on a subset of the rows"),
-    "poisson": Entry(KernelPoissonRegressor, "regression", "kernel Poisson regression", np.exp),
+    "poisson": Entry(KernelPoissonRegressor, "regression", "kernel Poisson regression", rates),
 }
 DEFAULT_MACHINES = {"classification": "logistic", "regression": "ridge"}
 

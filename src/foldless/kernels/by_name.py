@@ -56,9 +56,9 @@ def _sinc(X: Points) -> Kernel:
 
 
 def _mean_square(X: Points) -> float:
-    """Return the mean squared norm of the rows."""
+    """Return the mean squared norm of the rows; 1 if all rows are zero, so that the kernel stays finite."""
     squares = X.multiply(X).sum() if sp.issparse(X) else np.sum(np.square(X))
-    return max(float(squares) / X.shape[0], np.finfo(float).tiny)
+    return float(squares) / X.shape[0] or 1.0
 
 
 def _linear(X: Points) -> Kernel:

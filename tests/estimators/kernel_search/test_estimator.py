@@ -272,6 +272,15 @@ def test_nu_is_that_of_the_machine_chosen(ripley):
     assert np.array_equal(svc.predict(ripley[0]), search.predict(ripley[0]))
 
 
+@pytest.mark.parametrize("sizes", [(5, 25), (3, 6, 21), (2, 2, 26)])
+@pytest.mark.parametrize("class_weight", [None, {0: 3.0}])
+def test_nu_is_feasible_where_nothing_can_be_learned(rng, sizes, class_weight):
+    """All coefficients are then at their bound, and nu is the largest that scikit-learn accepts."""
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    search = KernelSearch(NuSVC(nu=0.1, class_weight=class_weight)).fit(rng.normal(size=(len(y), 2)), y)
+    assert 0 < search.best_params_["nu"] < 1
+
+
 def test_several_classes():
     X, y = load_iris(return_X_y=True)
     search = KernelSearch(make_pipeline(StandardScaler(), SVC())).fit(X, y)

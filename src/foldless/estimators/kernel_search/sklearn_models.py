@@ -39,7 +39,7 @@ from sklearn.svm import SVC, NuSVC
 from sklearn.utils import compute_sample_weight
 
 from foldless.core.contracts import Matrix, Vector
-from foldless.core.targets import encode_labels
+from foldless.core.targets import class_index, encode_labels
 from foldless.criteria import ABIC
 from foldless.criteria.base import Criterion
 from foldless.estimators.kernel_search.param_space import Range
@@ -49,6 +49,7 @@ from foldless.machines.losses import Logistic
 from foldless.tuning.result import Selection
 
 SVC_C_OVER_LSSVM_C = 2.0
+NU_MARGIN = 1 - 1e-9
 SURROGATE_C = Axis(
     "C", lambda C: np.log(C / SVC_C_OVER_LSSVM_C), lambda theta: SVC_C_OVER_LSSVM_C * np.exp(theta)
 )
@@ -107,7 +108,15 @@ class NuModel(EquivalentModel):
             C = SVC_C_OVER_LSSVM_C * selection.machine.C
             machine = HingeSVM(C, bias=True, weights=selection.machine.weights)
             solution = machine.solve(solution.gram, solution.Y)
-        return {"nu": float(np.mean(np.abs(solution.alpha)) / solution.machine.C)}
+        nu = float(np.mean(np.abs(solution.alpha)) / solution.machine.C)
+        return {"nu": min(nu, _largest_feasible_nu(self.Y, self.machine.weights))}
+
+
+def _largest_feasible_nu(Y: Matrix, weights: Vector | None) -> float:
+    """Return the largest nu for which every pair of classes has a solution, a little less for rounding."""
+    sizes = np.bincount(class_index(Y), weights)
+    smallest, largest = np.min(sizes), np.max(sizes)
+    return float(NU_MARGIN * 2 * smallest / (smallest + largest))
 
 
 class GaussianProcessModel(EquivalentModel):
