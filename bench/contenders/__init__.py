@@ -1,5 +1,13 @@
-"""Contenders, one file each: ``build()`` gives an estimator. Inputs are standardised in all of them."""
+"""What is fitted, one small class each; a table builds its own list of them."""
 
-from bench.contenders import grid_svc, klr
+from bench.contenders.base import Contender, Measurement
+from bench.contenders.grids import GridSearch, HalvingSearch, OptunaSearch
+from bench.contenders.liquidsvm import LiquidSVM
+from bench.contenders.ours import LOGISTIC, LSSVM, RIDGE, SVM, Foldless, FoldlessDefault, SearchedSVC
+from bench.contenders.scikit import Boosting, Forest, GaussianProcess, Linear, NystroemLinear, TunedBoosting
 
-ALL = {module.NAME: module for module in (klr, grid_svc)}
+__all__ = [
+    "LOGISTIC", "LSSVM", "RIDGE", "SVM",
+    "Boosting", "Contender", "Foldless", "FoldlessDefault", "Forest", "GaussianProcess", "GridSearch", "HalvingSearch", "Linear",
+    "LiquidSVM", "Measurement", "NystroemLinear", "OptunaSearch", "SearchedSVC", "TunedBoosting",
+]  # fmt: skip

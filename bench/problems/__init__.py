@@ -1,5 +1,21 @@
-"""Problems, one file each: ``draw(n, split, data)`` gives training and test rows."""
+"""Where rows come from: sets on disk by the name of their file, generated ones by the name of their generator."""
 
-from bench.problems import banana, diabetes, heart, ringnorm, twonorm
+from pathlib import Path
 
-ALL = {module.NAME: module for module in (twonorm, ringnorm, banana, diabetes, heart)}
+from bench.problems.base import Problem, Split, Task
+from bench.problems.generated import GENERATED
+from bench.problems.stored import StoredProblem
+
+__all__ = ["GENERATED", "Problem", "Split", "StoredProblem", "Task", "find_problem"]
+
+
+def find_problem(name: str, data: Path | None) -> Problem:
+    """Return the problem of a name; ``data`` is the directory of the ``.npz`` files."""
+    if name in GENERATED:
+        return GENERATED[name]
+    if data is None:
+        raise ValueError(f"{name} is read from a file: give --data DIR, the directory with {name}.npz.")
+    if not (data / f"{name}.npz").exists():
+        known = ", ".join(GENERATED)
+        raise ValueError(f"there is no {name}.npz in {data}, and no generator of that name ({known}).")
+    return StoredProblem.named(name, data)

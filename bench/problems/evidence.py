@@ -1,0 +1,26 @@
+"""Which splits of the sets on disk may be shown as evidence, and which have served to choose something.
+
+A split that a default was chosen by is training data for that default: its test error is too low. The list below holds
+every choice that is known to have been made on splits; a new choice adds its line here *before* it is made.
+"""
+
+from collections.abc import Iterable
+
+EVIDENCE = range(80, 100)
+
+SPENT = {
+    range(40, 50): "KernelSearch's least-squares machine in place of SVC, its factor 2 and its tolerance",
+    range(60, 71): "the default criterion of KernelSVC for either loss",
+}
+
+
+def check_evidence(name: str, numbers: Iterable[int]) -> None:
+    """Raise an error if one of the splits has served to choose a default."""
+    asked = set(numbers)
+    for spent, choice in SPENT.items():
+        if asked & set(spent):
+            raise ValueError(
+                f"splits {spent.start} to {spent.stop - 1} of {name} cannot be evidence: they chose {choice}. "
+                f"Splits {EVIDENCE.start} to {EVIDENCE.stop - 1} chose nothing: "
+                f"--splits {EVIDENCE.start}:{EVIDENCE.stop}."
+            )

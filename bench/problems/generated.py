@@ -1,0 +1,94 @@
+"""Generated problems: any number of rows, the number of the split as seed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.problems.base import Problem, Split
+from foldless.datasets import make_banana, make_ringnorm, make_ripley, make_twonorm
+
+TEST_ROWS = 3000
+Rows = tuple[NDArray[Any], NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class GeneratedProblem(Problem):
+    """Rows of a generator ``make(n, seed)``."""
+
+    make: Callable[[int, int], Rows]
+    usual_rows: int = 400
+
+    def split(self, number: int, rows: int | None = None) -> Split:
+        """Return one split; the test rows come from the same generator."""
+        n = rows or self.usual_rows
+        X, y = self.make(n + TEST_ROWS, number)
+        return Split(X[:n], y[:n], X[n:], y[n:], number)
+
+
+@dataclass(frozen=True)
+class NoisyFunction(Problem):
+    """Numbers: a function of normal inputs plus normal noise; the test rows have none, so the error is that of the function."""
+
+    function: Callable[[NDArray[Any]], NDArray[Any]]
+    n_inputs: int
+    noise: float
+    usual_rows: int = 500
+
+    def split(self, number: int, rows: int | None = None) -> Split:
+        """Return one split."""
+        rng, n = np.random.default_rng(number), rows or self.usual_rows
+        X, X_test = rng.normal(size=(n, self.n_inputs)), rng.normal(size=(TEST_ROWS, self.n_inputs))
+        y = self.function(X) + self.noise * rng.normal(size=n)
+        return Split(X, y, X_test, self.function(X_test), number)
+
+
+def smooth(X: NDArray[Any]) -> NDArray[Any]:
+    """Return sin(2 x0) + sin(x0) x1 + x_last / 2, without the products if there is one input."""
+    product = np.sin(X[:, 0]) * X[:, 1] if X.shape[1] > 1 else 0.0
+    return np.sin(2 * X[:, 0]) + product + X[:, -1] / 2
+
+
+def four_inputs(X: NDArray[Any]) -> NDArray[Any]:
+    """Return a function of the first four inputs, however many there are."""
+    return np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.5 * X[:, 3]
+
+
+def make_noisy(n: int, seed: int) -> Rows:
+    """Two classes in the plane with a curved border and noise on it."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    return X, (np.sin(2 * X[:, 0]) + X[:, 1] + 0.7 * rng.normal(size=n) > 0).astype(int)
+
+
+def make_checkerboard(n: int, seed: int) -> Rows:
+    """Squares in two of four inputs, uniform on [-2, 2]; one label in twenty is flipped."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, size=(n, 4))
+    y = np.floor(1.5 * X[:, :2]).sum(axis=1).astype(int) % 2
+    return X, np.where(rng.random(n) < 0.05, 1 - y, y)
+
+
+def make_ten_classes(n: int, seed: int) -> Rows:
+    """Ten overlapping clouds in eight inputs; the centres are always the same."""
+    rng, centres = np.random.default_rng(seed), 1.5 * np.random.default_rng(0).normal(size=(10, 8))
+    y = rng.integers(10, size=n)
+    return centres[y] + rng.normal(size=(n, 8)), y
+
+
+GENERATED: dict[str, Problem] = {
+    problem.name: problem
+    for problem in (
+        GeneratedProblem("ripley", "classes", lambda n, seed: make_ripley(n, random_state=seed), 250),
+        GeneratedProblem("banana", "classes", lambda n, seed: make_banana(n, random_state=seed)),
+        GeneratedProblem("twonorm", "classes", lambda n, seed: make_twonorm(n, random_state=seed)),
+        GeneratedProblem("ringnorm", "classes", lambda n, seed: make_ringnorm(n, random_state=seed)),
+        GeneratedProblem("noisy", "classes", make_noisy),
+        GeneratedProblem("checkerboard", "classes", make_checkerboard),
+        GeneratedProblem("ten-classes", "classes", make_ten_classes),
+        *(NoisyFunction(f"smooth-{d}", "numbers", smooth, d, 0.3) for d in (1, 2, 3, 8)),
+        NoisyFunction("four-of-twenty", "numbers", four_inputs, 20, 0.2),
+    )
+}

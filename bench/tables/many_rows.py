@@ -1,0 +1,69 @@
+"""Many rows: error, seconds and memory beside what people use on large tables."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from bench.contenders import (
+    LOGISTIC,
+    LSSVM,
+    RIDGE,
+    Boosting,
+    Contender,
+    Forest,
+    LiquidSVM,
+    NystroemLinear,
+)
+from bench.markdown import error, grid, number, seconds
+from bench.results import Problem, Results
+from bench.tables.base import Table
+
+
+class ManyRows(Table):
+    """The table of docs/guide/large.md."""
+
+    name = "many_rows"
+    title = "thousands to a million rows: error, seconds and memory"
+    cases = (
+        ("abalone", None),
+        ("usps", None),
+        ("california_housing", 15_000),
+        ("letter", 16_000),
+        ("susy_30k", 25_000),
+        ("a9a", None),
+        ("protein_casp", 40_000),
+        ("checkerboard", 100_000),
+        ("checkerboard", 1_000_000),
+    )
+    splits = range(80, 83)
+    block_names = ("many_rows",)
+    isolated = True
+    max_seconds = 3600.0
+
+    @property
+    def contenders(self) -> Sequence[Contender]:
+        """Ours for classes and for numbers, boosting, a forest, landmarks with a linear model, liquidSVM's cells."""
+        cells = LiquidSVM("liquidSVM, cells", cells=True)
+        return LOGISTIC, LSSVM, RIDGE, Boosting(), Forest(), NystroemLinear(), cells
+
+    def blocks(self, results: Results) -> dict[str, str]:
+        """Return error, seconds and megabytes of every contender."""
+        caption = (
+            "Error in %, or root mean squared error in standard deviations of the target; seconds; "
+            "growth of memory in a process of its own."
+        )
+        rows = [
+            [problem.title, str(problem.rows), *(self._cell(results, problem, n) for n in results.contenders)]
+            for problem in results.problems
+        ]
+        table = grid(["set", "rows", *results.contenders], rows)
+        return {"many_rows": "\n\n".join([caption, table, results.origin(self.command)])}
+
+    def _cell(self, results: Results, problem: Problem, name: str) -> str:
+        if not results.of(problem, name):
+            return ""
+        mean = partial(results.mean, problem, name)
+        memory = mean("megabytes")
+        shown = "" if np.isnan(memory) else f", {number(memory, '.0f')} MB"
+        return f"{error(mean('error'), results.task(problem))} ({seconds(mean('seconds'))}{shown})"
