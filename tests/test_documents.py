@@ -235,11 +235,6 @@ def test_the_code_of_the_manual_runs(name, desk, capsys):
     matplotlib.pyplot.close("all")
 
 
-def test_the_readme_keeps_a_place_for_the_measurements():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert text.index("<!-- bench:start -->") < text.index("<!-- bench:end -->")
-
-
 def test_files_that_documents_point_to_exist():
     for document in [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs/guide").glob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text(encoding="utf-8")):
