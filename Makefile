@@ -1,7 +1,7 @@
 # Needs python3 (3.11 or newer), make and a package index. Everything else goes into .venv.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-portable test-oldest test-newest dist bench docs lint format clean FORCE
+.PHONY: help demo test test-portable test-oldest test-newest dist bench liquidsvm docs lint format clean FORCE
 
 BIN := .venv/bin
 PYTHON := python3
@@ -36,8 +36,13 @@ test-newest:  ## every test with the newest versions of everything, in .venv-new
 dist: .venv/.has-dev  ## build wheel and sdist, install each elsewhere, try them
 	.ci/dist $(BIN)/python
 
-bench: .venv/.has-dev  ## accuracy and time beside GridSearchCV, as ratios
-	$(BIN)/python -m bench
+bench: .venv/.has-bench  ## measure a table: make bench TABLE=speed DATA=DIR; without TABLE, list them
+	$(BIN)/python -m bench $(or $(TABLE),--list) $(if $(DATA),--data "$(DATA)") $(OPTIONS)
+
+liquidsvm:  ## the environment of one contender of the bench, .venv-liquidsvm
+	$(PYTHON) -m venv --clear .venv-liquidsvm
+	.venv-liquidsvm/bin/python -m pip install -q --disable-pip-version-check numpy 'setuptools<80' wheel
+	.venv-liquidsvm/bin/python -m pip install -q --disable-pip-version-check --no-build-isolation liquidSVM
 
 docs: .venv/.has-docs  ## the manual, in docs/_build/html
 	$(RUN) $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
@@ -52,23 +57,24 @@ format: .venv/.has-dev  ## rewrite the layout
 	$(BIN)/ruff format .
 
 clean:  ## remove the environment, caches and what was built
-	rm -rf .venv .venv-oldest .venv-newest .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist docs/_build docs/auto_examples docs/generated docs/reference.rst report.html
+	rm -rf .venv .venv-liquidsvm .venv-oldest .venv-newest .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist docs/_build docs/auto_examples docs/generated docs/reference.rst report.html
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The environment. .venv/.home names this directory once an installation is complete, and is absent while one
 # runs: an interrupted or moved environment is therefore recognised, and made again from nothing.
 ifneq ($(shell cat .venv/.home 2>/dev/null),$(CURDIR))
-.venv/.has-demo .venv/.has-dev .venv/.has-docs: FORCE
+.venv/.has-demo .venv/.has-dev .venv/.has-docs .venv/.has-bench: FORCE
 endif
 
 .venv/.has-demo: EXTRAS := cli,report
 .venv/.has-dev: EXTRAS := dev
 .venv/.has-docs: EXTRAS := docs
-.venv/.has-demo .venv/.has-dev .venv/.has-docs: pyproject.toml
+.venv/.has-bench: EXTRAS := bench
+.venv/.has-demo .venv/.has-dev .venv/.has-docs .venv/.has-bench: pyproject.toml
 	@python3 -c 'import sys; v = sys.version_info; v >= (3, 11) or sys.exit("foldless needs Python 3.11 or newer; python3 is %d.%d. Put a newer python3 first on PATH." % v[:2])'
 	@[ "$$(cat .venv/.home 2>/dev/null)" = "$(CURDIR)" ] && $(BIN)/python -c '' 2>/dev/null || python3 -m venv --clear .venv
 	@echo "installing foldless[$(EXTRAS)] into .venv (once; again when pyproject.toml changes)"
 	@rm -f .venv/.home
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[$(EXTRAS)]'
-	@touch $@ $(if $(filter %-dev %-docs,$@),.venv/.has-demo)
+	@touch $@ $(if $(filter %-dev %-docs %-bench,$@),.venv/.has-demo)
 	@printf '%s\n' "$(CURDIR)" > .venv/.home
