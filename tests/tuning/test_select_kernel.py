@@ -10,7 +10,8 @@ from foldless.criteria import FSM, LOO, CenteredAlignment, Spectral
 from foldless.grams import DenseGram
 from foldless.grams.builders import DenseBuilder
 from foldless.machines import LSSVM, NoMachine
-from foldless.tuning.select_kernel import SquaringDenseBuilder, kernel_grid
+from foldless.tuning.select_kernel import kernel_grid
+from foldless.tuning.squaring_builder import SquaringDenseBuilder
 
 approx = pytest.approx
 WIDTHS = 2.0 ** np.arange(-6, 6)

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
@@ -31,8 +31,10 @@ class Builder(ABC):
 
     X: Points
 
-    exact: ClassVar[bool] = True
-    """True if the Gram is the kernel matrix itself."""
+    @property
+    def exact(self) -> bool:
+        """True if the Gram is the kernel matrix itself."""
+        return True
 
     @abstractmethod
     def gram(self, kernel: Kernel) -> Gram:
@@ -137,7 +139,11 @@ class NystromBuilder(Builder):
 
     X: Points
     landmarks: Rows
-    exact: ClassVar[bool] = False
+
+    @property
+    def exact(self) -> bool:
+        """False: the Gram is an approximation."""
+        return False
 
     @cached_property
     def _rows_times_landmarks(self) -> RowsTimesLandmarks:

@@ -13,6 +13,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from foldless.core.contracts import Box, Machine, Matrix, Outcome, Step, Stop, Vector, Watch
 from foldless.core.errors import CriterionWarning, SearchWarning, Undefined
 from foldless.criteria.base import Criterion
+from foldless.grams.builders import Builder
 from foldless.machines import NoMachine
 from foldless.searches.base import Search
 from foldless.tuning.objective import Objective
@@ -200,7 +201,7 @@ class CandidateTuner:
             return self.search.near_optimum
         return self.search if objective.builder.exact else self.search.with_search_accuracy
 
-    def objective(self, kernel: Kernel, builder: Any) -> Objective:
+    def objective(self, kernel: Kernel, builder: Builder) -> Objective:
         """Return the objective of a search, with the machine at the accuracy that a search needs."""
         machine = NoMachine() if self.criterion.ignores_machine else self.machine.with_search_accuracy
         return Objective(kernel, machine, self.criterion, builder, self.Y, self.tune_machine)

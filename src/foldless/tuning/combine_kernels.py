@@ -7,28 +7,46 @@ References
 """
 
 import warnings
+from collections.abc import Sequence
+from functools import reduce
+from operator import add
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import minimize, nnls
-from sklearn.gaussian_process.kernels import ConstantKernel
+from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
 from sklearn.utils import check_array, check_consistent_length
 
-from foldless.core.errors import CriterionWarning, NotPositiveDefinite, Undefined
+from foldless.core.contracts import Machine, Matrix, Vector
+from foldless.core.errors import CriterionWarning, Undefined
 from foldless.core.linalg import centre
 from foldless.core.targets import as_columns
 from foldless.criteria import CenteredAlignment, Spectral
+from foldless.criteria.base import Criterion
 from foldless.grams import DenseGram
 from foldless.kernels import gram
 from foldless.kernels.pairs import Pairs
 from foldless.machines import NoMachine
 from foldless.tuning.lookup import as_criterion, as_kernel
+from foldless.tuning.objective import UNDEFINED_ERRORS
 
-FAINT = 1e-6  # weights below this share of the largest are zero
-CLIFF = 1e10  # cost of a mixture for which the criterion does not exist
+# Weights below this fraction of the largest are zero.
+WEIGHT_TOLERANCE = 1e-6
+# Cost of a mixture for which the criterion does not exist.
+UNDEFINED_COST = 1e10
+VALUE_TOLERANCE, GRADIENT_TOLERANCE = 1e-12, 1e-9
 
 
-def combine_kernels(X, y, kernels, criterion="centered-alignment", *, machine=None, max_evaluations=200):
-    r"""Return the mixture of kernels that a criterion likes best, as a scikit-learn kernel.
+def combine_kernels(
+    X: ArrayLike,
+    y: ArrayLike,
+    kernels: Sequence[str | Kernel],
+    criterion: str | Criterion = "centered-alignment",
+    *,
+    machine: Machine | None = None,
+    max_evaluations: int = 200,
+) -> Kernel:
+    r"""Return the mixture of kernels with the lowest criterion, as a scikit-learn kernel.
 
     * ``"centered-alignment"``: the quadratic programme of [1]_. With :math:`M_{kl} = \langle K^c_k, K^c_l \rangle` and
       :math:`a_k = \langle K^c_k, Y_c Y_c' \rangle`, the weights are proportional to
@@ -70,26 +88,27 @@ def combine_kernels(X, y, kernels, criterion="centered-alignment", *, machine=No
     kernels = [as_kernel(kernel, X) for kernel in kernels]
     if not kernels:
         raise ValueError("kernels must name at least one kernel, got an empty list.")
-    if not criterion.ignores_machine and machine is None:
+    read_machine = NoMachine() if criterion.ignores_machine else machine
+    if read_machine is None:
         raise ValueError(
             f"{criterion.name} reads a fitted machine: pass one, for instance machine=machines.LSSVM()."
         )
     pairs = Pairs(X)
-    stack = [gram(kernel, pairs) for kernel in kernels]
-    scale = np.array([np.mean(np.diag(K)) for K in stack])
+    grams = [gram(kernel, pairs) for kernel in kernels]
+    scale = np.array([np.mean(np.diag(K)) for K in grams])
     if isinstance(criterion, CenteredAlignment):
-        m = alignment_weights(stack, Y)
+        m = alignment_weights(grams, Y)
     else:
         _warn_of_collapse(criterion)
-        looker = NoMachine() if criterion.ignores_machine else machine
-        m = _descend(criterion, looker, [K / s for K, s in zip(stack, scale)], Y, max_evaluations) / scale
-    m[m * scale < FAINT * np.max(m * scale)] = 0
+        scaled = [K / s for K, s in zip(grams, scale)]
+        m = _best_weights(criterion, read_machine, scaled, Y, max_evaluations) / scale
+    m[m * scale < WEIGHT_TOLERANCE * np.max(m * scale)] = 0
     return _sum(m / (m @ scale) if criterion.ignores_machine else m, kernels)
 
 
-def alignment_weights(stack, Y):
-    """Weights (p,) of the centred-alignment programme [1]_, for Gram matrices and targets (n, k)."""
-    centred = [centre(K) for K in stack]
+def alignment_weights(grams: Sequence[Matrix], Y: Matrix) -> Vector:
+    """Return the weights (p,) of the centred-alignment programme [1]_, for Gram matrices and targets (n, k)."""
+    centred = [centre(K) for K in grams]
     Yc = Y - Y.mean(axis=0)
     a = np.array([np.vdot(Yc, K @ Yc) for K in centred])
     M = np.array([[np.vdot(K, L) for L in centred] for K in centred])
@@ -98,10 +117,11 @@ def alignment_weights(stack, Y):
     if not (kept.any() and np.any(a > 0)):
         raise Undefined("no kernel aligns with the targets: all centred alignments are zero.")
     root = np.sqrt(mu[kept])
-    return nnls(root[:, None] * U[:, kept].T, (U[:, kept].T @ a) / root)[0]  # |S m - S^{-T} a|^2 with S'S = M
+    # With S'S = M the programme is to minimise |S m - S^{-T} a|^2.
+    return nnls(root[:, None] * U[:, kept].T, (U[:, kept].T @ a) / root)[0]
 
 
-def _warn_of_collapse(criterion):
+def _warn_of_collapse(criterion: Criterion) -> None:
     if isinstance(criterion, Spectral) and criterion.normaliser != "frobenius":
         message = (
             f"the spectral measure with normaliser={criterion.normaliser!r} cannot combine kernels: its best mixture is a "
@@ -110,35 +130,39 @@ def _warn_of_collapse(criterion):
         warnings.warn(CriterionWarning(message), stacklevel=3)
 
 
-def _descend(criterion, machine, stack, Y, max_evaluations):
-    """Return the best weights found from every single kernel and from their mean; kernels have mean diagonal one."""
-    p = len(stack)
+def _best_weights(
+    criterion: Criterion, machine: Machine, grams: Sequence[Matrix], Y: Matrix, max_evaluations: int
+) -> Vector:
+    """Return the best weights found from the best single kernel and from the mean of all; diagonals have mean one."""
+    p = len(grams)
 
-    def cost(m):
+    def cost(m: Vector) -> tuple[float, Vector]:
         if not np.any(m > 0):
-            return CLIFF, np.zeros(p)
+            return UNDEFINED_COST, np.zeros(p)
         try:
-            reading = criterion(machine.solve(DenseGram(sum(w * K for w, K in zip(m, stack) if w > 0)), Y))
-        except (Undefined, NotPositiveDefinite):
-            return CLIFF, np.zeros(p)
+            mixture = DenseGram(sum(w * K for w, K in zip(m, grams) if w > 0))
+            reading = criterion(machine.solve(mixture, Y))
+        except UNDEFINED_ERRORS:
+            return UNDEFINED_COST, np.zeros(p)
         if reading.adjoint is None:
             raise ValueError(
                 f"{criterion.name} with these options has no derivative, so it cannot weigh kernels."
             )
-        return reading.value, np.array([np.vdot(reading.adjoint, L) for L in stack])
+        return reading.value, np.array([np.vdot(reading.adjoint, K) for K in grams])
 
     single, mean = min(np.eye(p), key=lambda m: cost(m)[0]), np.full(p, 1 / p)
-    options = {"maxfun": max_evaluations, "ftol": 1e-12, "gtol": 1e-9}
+    options = {"maxfun": max_evaluations, "ftol": VALUE_TOLERANCE, "gtol": GRADIENT_TOLERANCE}
     ends = [
         minimize(cost, m, jac=True, method="L-BFGS-B", bounds=[(0, None)] * p, options=options)
         for m in (single, mean)
     ]
-    return min(ends, key=lambda end: end.fun).x
+    best = min(ends, key=lambda end: end.fun)
+    if best.fun >= UNDEFINED_COST:
+        raise Undefined(f"{criterion.name} is defined for none of the mixtures that were tried.")
+    return best.x
 
 
-def _sum(m, kernels):
+def _sum(m: Vector, kernels: Sequence[Kernel]) -> Kernel:
+    """Return the sum of the kernels with positive weights."""
     terms = [ConstantKernel(float(w), "fixed") * kernel for w, kernel in zip(m, kernels) if w > 0]
-    total = terms[0]
-    for term in terms[1:]:
-        total = total + term
-    return total
+    return reduce(add, terms)

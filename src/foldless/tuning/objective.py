@@ -10,6 +10,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from foldless.core.contracts import Evaluation, Gram, HasPrior, Machine, Matrix, Reading, Vector
 from foldless.core.errors import NotPositiveDefinite, Undefined
 from foldless.criteria.base import Criterion
+from foldless.grams.builders import Builder
 
 # A fit or a criterion that does not exist at some theta raises one of these.
 UNDEFINED_ERRORS = (Undefined, NotPositiveDefinite, np.linalg.LinAlgError)
@@ -33,7 +34,7 @@ class Objective(HasPrior):
     kernel: Kernel
     machine: Machine
     criterion: Criterion
-    builder: Any
+    builder: Builder
     Y: Matrix
     tune_machine: bool = True
 

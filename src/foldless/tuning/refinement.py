@@ -19,7 +19,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from foldless.core.contracts import Gram
 from foldless.core.errors import LandmarkWarning, UnknownName
-from foldless.grams.builders import DenseBuilder, NystromBuilder
+from foldless.grams.builders import Builder, DenseBuilder, NystromBuilder
 from foldless.grams.dask import DaskBuilder
 from foldless.grams.landmarks import spread_landmarks, uniform_landmarks
 from foldless.kernels.algebra import has_noise
@@ -81,7 +81,7 @@ class RefinementSchedule:
         """Whether the user left the choice to us."""
         return self.form == "auto" and self.n_components is None
 
-    def builders(self, kernel: Kernel, rng: np.random.Generator) -> Iterator[Any]:
+    def builders(self, kernel: Kernel, rng: np.random.Generator) -> Iterator[Builder]:
         """Yield the builders of the Grams to search on, from cheap to exact."""
         self._warn_of_too_many_landmarks()
         if self._is_dense_at_once(kernel):
@@ -96,7 +96,7 @@ class RefinementSchedule:
         if self.is_automatic and self._fits(SEARCH_DENSE_MAX_ROWS):
             yield self._shared(DenseBuilder(self.X))
 
-    def _shared(self, builder: Any) -> Any:
+    def _shared(self, builder: Builder) -> Builder:
         return self.gram.cache.builder(builder) if isinstance(self.gram, SharedGrams) else builder
 
     def _warn_of_too_many_landmarks(self) -> None:
@@ -133,7 +133,7 @@ class RefinementSchedule:
         in_one_system = max(1, system_rows // self.n_joint_functions)
         return int(min(self.n, max(FIRST_LANDMARKS, affordable), in_one_system))
 
-    def last_builder(self, rng: np.random.Generator) -> Any:
+    def last_builder(self, rng: np.random.Generator) -> Builder:
         """Return the builder of the most accurate Gram that a single fit can afford."""
         if self._fits(FIT_DENSE_MAX_ROWS):
             return DenseBuilder(self.X)
@@ -154,7 +154,7 @@ def probe_grams(kernels: Sequence[Kernel], X: Any, seed: Any) -> Iterator[Gram]:
     rng = np.random.default_rng(seed)
     for kernel in kernels:
         only_dense = has_noise(kernel) or is_precomputed(kernel)
-        builder: Any = DenseBuilder(X)
+        builder: Builder = DenseBuilder(X)
         if X.shape[0] > PROBE_DENSE_MAX_ROWS and not only_dense:
             builder = NystromBuilder(X, spread_landmarks(X, PROBE_LANDMARKS, rng))
         low, high = kernel.bounds.reshape(-1, 2).T

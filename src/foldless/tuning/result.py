@@ -7,6 +7,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from foldless.core.contracts import Machine, Outcome, Reading, Step
 from foldless.criteria.base import Criterion
+from foldless.grams.builders import Builder
 from foldless.tuning.objective import Objective
 
 
@@ -57,7 +58,7 @@ class Selection:
     kernel: Kernel
     machine: Machine
     criterion: Criterion
-    builder: Any
+    builder: Builder
     solution: Any
     reading: Reading
     outcome: Outcome

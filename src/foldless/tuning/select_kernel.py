@@ -1,22 +1,24 @@
 """Choose among kernels, without a machine or with one."""
 
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.gaussian_process.kernels import RBF, Kernel
+from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_array, check_consistent_length
 
-from foldless.core.contracts import Box
-from foldless.core.errors import NotPositiveDefinite, Undefined, UnknownName
+from foldless.core.contracts import Box, Machine
+from foldless.core.errors import Undefined, UnknownName
 from foldless.core.linalg import check_symmetric
 from foldless.core.optional_imports import import_extra
 from foldless.core.targets import as_columns
-from foldless.grams import DenseGram
-from foldless.grams.builders import ChunkedBuilder, DenseBuilder, NystromBuilder
+from foldless.criteria.base import Criterion
+from foldless.grams.builders import Builder, ChunkedBuilder, DenseBuilder, NystromBuilder
 from foldless.grams.landmarks import spread_landmarks
 from foldless.kernels.precomputed import is_precomputed
 from foldless.machines import NoMachine
@@ -25,17 +27,33 @@ from foldless.tuning.lookup import as_criterion, as_kernel
 from foldless.tuning.objective import Objective
 from foldless.tuning.regularisation import tune_regularisation
 from foldless.tuning.select import advise
+from foldless.tuning.squaring_builder import SquaringDenseBuilder, gaussian_width
 
-STORED = 8000  # rows up to which gram="auto" stores the matrix
 GRAMS = ("auto", "dense", "chunked", "lowrank")
-LANDMARKS = 500
-SQRT2 = np.sqrt(2.0)
-MAX_SQUARINGS = 4  # products in a row before the next exponential
+# Rows up to which gram="auto" stores the matrix.
+STORED_MAX_ROWS = 8000
+DEFAULT_LANDMARKS = 500
+
+KernelLike: TypeAlias = str | Kernel
+Candidates: TypeAlias = KernelLike | Sequence[KernelLike] | tuple[KernelLike, Mapping[str, Sequence[Any]]]
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One row of the table: a kernel, its cost, the seconds it took, its rank (1 is best) and what was remarkable."""
+    """One row of the table.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    value : float
+        The criterion, a cost; ``inf`` where it is undefined.
+    seconds : float
+        Time of the evaluation.
+    rank : int
+        1 is best.
+    note : str
+        Why the criterion is undefined, or how the kernel was refined.
+    """
 
     kernel: Kernel
     value: float
@@ -50,69 +68,68 @@ class KernelTable:
 
     rows: tuple[Candidate, ...]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.rows)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Candidate]:
         return iter(self.rows)
 
-    def __getitem__(self, i):
+    def __getitem__(self, i: int) -> Candidate:
         return self.rows[i]
 
-    def __str__(self):
+    def __str__(self) -> str:
         width = max([6, *(len(str(row.kernel)) for row in self.rows)])
         lines = [f"{'kernel':<{width}}  {'value':>12}  {'seconds':>8}  rank"]
-        for r in self.rows:
-            lines.append(
-                f"{r.kernel!s:<{width}}  {r.value:>12.6g}  {r.seconds:>8.3f}  {r.rank:>4}  {r.note}".rstrip()
-            )
+        for row in self.rows:
+            numbers = f"{row.value:>12.6g}  {row.seconds:>8.3f}  {row.rank:>4}"
+            lines.append(f"{row.kernel!s:<{width}}  {numbers}  {row.note}".rstrip())
         return "\n".join(lines)
 
-    def to_frame(self):
+    def to_frame(self) -> Any:
         """Return a pandas data frame."""
         return import_extra("pandas").DataFrame([vars(row) for row in self.rows])
 
 
 @dataclass(frozen=True)
 class KernelChoice:
-    """What :func:`select_kernel` found.
+    """The result of :func:`select_kernel`.
 
     Attributes
     ----------
     kernel : Kernel
-        The winner, refined.
+        The best candidate, refined.
     value : float
         Its criterion, a cost.
     table : KernelTable
-        Every candidate, and the refined winner last.
+        Every candidate, and the refined one last.
     machine : Machine or None
-        With its regularisation tuned for the winner, if a machine was given.
+        With its regularisation tuned for the chosen kernel, if a machine was given.
     """
 
     kernel: Kernel
     value: float
     table: KernelTable
-    machine: Any = None
+    machine: Machine | None = None
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.table}\n\nchosen: {self.kernel}"
 
 
 def select_kernel(
-    X,
-    y,
-    candidates,
-    criterion="spectral",
+    X: ArrayLike,
+    y: ArrayLike,
+    candidates: Candidates,
+    criterion: str | Criterion = "spectral",
     *,
-    machine=None,
-    refine=True,
-    gram="auto",
-    chunk=None,
-    n_components=None,
-    max_evaluations=50,
-    random_state=None,
-    watch=None,
-):
+    machine: Machine | None = None,
+    refine: bool = True,
+    gram: str = "auto",
+    chunk: int | None = None,
+    n_components: int | None = None,
+    max_evaluations: int = 50,
+    random_state: int | None = None,
+    watch: Callable[[Candidate], None] | None = None,
+) -> KernelChoice:
     """Choose one of several kernels by a criterion, in O(n^2) for each where the criterion allows it.
 
     Parameters
@@ -123,14 +140,14 @@ def select_kernel(
         Class labels, or numbers for the criteria that read them.
     candidates : Kernel, str, list of them, or pair (kernel, grid)
         Objects of ``sklearn.gaussian_process.kernels``, names such as ``"rbf"``, or one kernel and a dict of parameter
-        values of which all combinations are tried: ``(RBF(), {"length_scale": [0.1, 1, 10]})``.
+        values, all combinations of which are tried: ``(RBF(), {"length_scale": [0.1, 1, 10]})``.
     criterion : str or Criterion, default="spectral"
         ``"spectral"``, ``"alignment"``, ``"centered-alignment"``, ``"fsm"`` and ``"eigenvalue-ratio"`` need no machine;
         any other reads ``machine``.
     machine : Machine, optional
-        Its regularisation is tuned (by leave-one-out) for the chosen kernel if the criterion is blind to it.
+        Its regularisation is tuned (by leave-one-out) for the chosen kernel if the criterion ignores the machine.
     refine : bool, default=True
-        Whether the winner's free parameters descend from where they stand, within their bounds.
+        Whether a descent improves the free parameters of the best candidate, within their bounds.
     gram : {"auto", "dense", "chunked", "lowrank"}, default="auto"
         ``"chunked"`` never stores the matrix: any n in bounded memory, for criteria made of products. ``"auto"`` does
         so for more than 8000 rows.
@@ -143,7 +160,7 @@ def select_kernel(
     random_state : int, optional
         Draws the landmarks.
     watch : callable, optional
-        Called with each :class:`Candidate` as it is measured, before ranks are known.
+        Called with each :class:`Candidate` as it is evaluated, before ranks are known.
 
     Returns
     -------
@@ -163,41 +180,33 @@ def select_kernel(
     X = check_array(X, accept_sparse="csr", dtype=float)
     check_consistent_length(X, y)
     kernels, Y, criterion = expand(candidates, X), as_columns(y), as_criterion(criterion)
-    if not criterion.ignores_machine and machine is None:
+    read_machine = NoMachine() if criterion.ignores_machine else machine
+    if read_machine is None:
         raise ValueError(
             f"{criterion.name} reads a fitted machine: pass one, for instance machine=machines.LSSVM()."
         )
-    looker = NoMachine() if criterion.ignores_machine else machine
-    builder = _representation(X, gram, chunk, n_components, np.random.default_rng(random_state))
-    rows = _look_at_all(
-        kernels,
-        lambda kernel, builder: Objective(kernel, looker, criterion, builder, Y, False),
-        builder,
-        watch,
-    )
-    if not np.isfinite(min(row.value for row in rows)):
-        raise Undefined(f"{criterion.name} is defined for none of the candidates: {rows[0].note}")
+    builder = _builder(X, gram, chunk, n_components, np.random.default_rng(random_state))
+    objective = Objective(kernels[0], read_machine, criterion, builder, Y, tune_machine=False)
+    rows = _evaluate_all(kernels, objective, watch)
     best = min(rows, key=lambda row: row.value)
+    if not np.isfinite(best.value):
+        raise Undefined(f"{criterion.name} is defined for none of the candidates: {rows[0].note}")
     if refine and len(best.kernel.theta):
-        rows.append(
-            _refine(Objective(best.kernel, looker, criterion, builder, Y, False), best, max_evaluations)
-        )
+        rows.append(_refined(replace(objective, kernel=best.kernel), max_evaluations))
         best = min(rows, key=lambda row: row.value)
-    problem = Objective(best.kernel, looker, criterion, builder, Y, False)
-    solution = problem.solve(best.kernel.theta)[2]
+    solution = replace(objective, kernel=best.kernel).solve(best.kernel.theta)[2]
     advise(criterion, solution)
     if criterion.ignores_machine and machine is not None:
         machine, _ = tune_regularisation(machine, solution.gram, Y)
     return KernelChoice(best.kernel, best.value, KernelTable(tuple(_ranked(rows))), machine)
 
 
-def expand(candidates, X):
+def expand(candidates: Candidates, X: Any) -> list[Kernel]:
     """Return the list of kernels that ``candidates`` stands for."""
     if isinstance(candidates, tuple) and len(candidates) == 2 and isinstance(candidates[1], dict):
         return kernel_grid(as_kernel(candidates[0], X), **candidates[1])
-    if isinstance(candidates, (str, Kernel)):
-        candidates = [candidates]
-    kernels = [as_kernel(candidate, X) for candidate in candidates]
+    listed = [candidates] if isinstance(candidates, (str, Kernel)) else candidates
+    kernels = [as_kernel(candidate, X) for candidate in listed]
     if not kernels:
         raise ValueError("candidates must name at least one kernel, got an empty list.")
     if any(is_precomputed(kernel) for kernel in kernels):
@@ -205,7 +214,7 @@ def expand(candidates, X):
     return kernels
 
 
-def kernel_grid(kernel, **values):
+def kernel_grid(kernel: Kernel, **values: Sequence[Any]) -> list[Kernel]:
     """Return copies of ``kernel`` with every combination of the given parameter values.
 
     Examples
@@ -218,82 +227,52 @@ def kernel_grid(kernel, **values):
     return [clone(kernel).set_params(**dict(zip(values, combination))) for combination in combinations]
 
 
-def _representation(X, gram, chunk, n_components, rng):
+def _builder(
+    X: Any, gram: str, chunk: int | None, n_components: int | None, rng: np.random.Generator
+) -> Builder:
     n = X.shape[0]
     if gram not in GRAMS:
         raise UnknownName("gram", gram, GRAMS)
-    if gram == "chunked" or (gram == "auto" and n > STORED):
+    if gram == "chunked" or (gram == "auto" and n > STORED_MAX_ROWS):
         return ChunkedBuilder(X, chunk)
     if gram == "lowrank":
-        return NystromBuilder(X, spread_landmarks(X, min(n, n_components or LANDMARKS), rng))
+        return NystromBuilder(X, spread_landmarks(X, min(n, n_components or DEFAULT_LANDMARKS), rng))
     return DenseBuilder(X)
 
 
-def _look_at_all(kernels, problem, builder, watch):
-    """Return a row per kernel in the order given; Gaussians are looked at from wide to narrow, see Ladder."""
-    ladder = SquaringDenseBuilder(builder) if isinstance(builder, DenseBuilder) else builder
-    rows = [None] * len(kernels)
-    for i in sorted(range(len(kernels)), key=lambda i: -(_width(kernels[i]) or 0.0)):
-        rows[i] = _look(problem(kernels[i], ladder), watch)
-    return rows
+def _evaluate_all(
+    kernels: Sequence[Kernel], objective: Objective, watch: Callable[[Candidate], None] | None
+) -> list[Candidate]:
+    """Return a row per kernel in the order given; Gaussians are evaluated from wide to narrow, to be squared."""
+    if isinstance(objective.builder, DenseBuilder):
+        objective = replace(objective, builder=SquaringDenseBuilder(objective.builder))
+    rows: dict[int, Candidate] = {}
+    for i in sorted(range(len(kernels)), key=lambda i: -(gaussian_width(kernels[i]) or 0.0)):
+        rows[i] = _evaluated(replace(objective, kernel=kernels[i]))
+        if watch is not None:
+            watch(rows[i])
+    return [rows[i] for i in range(len(kernels))]
 
 
-def _width(kernel):
-    """Length scale of a plain Gaussian kernel, else None."""
-    plain = type(kernel) is RBF and np.ndim(kernel.length_scale) == 0
-    return float(kernel.length_scale) if plain else None
-
-
-class SquaringDenseBuilder:
-    r"""The whole matrix, with a product for an exponential: :math:`K(\ell / \sqrt2) = K(\ell) \circ K(\ell)` for Gaussians.
-
-    Down a grid of widths most matrices are squares of the one before. Every ``MAX_SQUARINGS`` products the exponential is
-    taken again, so that rounding never adds up to more than a few units in the last place. Products overwrite each
-    other: a Gram is good until the next one is asked for.
-    """
-
-    def __init__(self, builder):
-        self.builder, self.width, self.K, self.chain = builder, None, None, 0
-
-    def gram(self, kernel):
-        """Return the Gram of ``kernel``."""
-        width = _width(kernel)
-        if (
-            self.chain < MAX_SQUARINGS
-            and width
-            and self.width
-            and np.isclose(self.width, SQRT2 * width, rtol=1e-14, atol=0)
-        ):
-            K, chain = np.multiply(self.K, self.K, out=self.K if self.chain else None), self.chain + 1
-        else:
-            K, chain = self.builder.gram(kernel).K, 0
-        self.width, self.K, self.chain = width, K, chain
-        return DenseGram(K)
-
-
-def _look(problem, watch):
+def _evaluated(objective: Objective) -> Candidate:
+    """Return the row of the objective's kernel as it is."""
     begun = time.perf_counter()
-    try:
-        value, note = float(problem.criterion(problem.solve(problem.kernel.theta)[2]).value), ""
-    except (Undefined, NotPositiveDefinite) as error:
-        value, note = np.inf, str(error)
-    row = Candidate(problem.kernel, value, time.perf_counter() - begun, 0, note)
-    if watch is not None:
-        watch(row)
-    return row
+    evaluation = objective(objective.kernel.theta)
+    return Candidate(
+        objective.kernel, float(evaluation.value), time.perf_counter() - begun, 0, evaluation.note
+    )
 
 
-def _refine(problem, best, max_evaluations):
-    """Descend from the winner; its own row stays as it was."""
+def _refined(objective: Objective, max_evaluations: int) -> Candidate:
+    """Return the row of the objective's kernel after a descent."""
     begun = time.perf_counter()
-    box = Box(*best.kernel.bounds.T)
-    start = box.clip(best.kernel.theta)
-    outcome = LBFGS()(problem, box, [start], max_evaluations=max_evaluations)
-    kernel = best.kernel.clone_with_theta(outcome.best.theta)
+    box = Box(*objective.kernel.bounds.T)
+    outcome = LBFGS()(objective, box, [box.clip(objective.kernel.theta)], max_evaluations=max_evaluations)
+    kernel = objective.kernel.clone_with_theta(outcome.best.theta)
     note = f"refined in {len(outcome.trace)} evaluations"
     return Candidate(kernel, outcome.best.value, time.perf_counter() - begun, 0, note)
 
 
-def _ranked(rows):
+def _ranked(rows: Sequence[Candidate]) -> list[Candidate]:
     order = np.argsort(np.argsort([row.value for row in rows], kind="stable"), kind="stable")
     return [replace(row, rank=int(rank) + 1) for row, rank in zip(rows, order)]

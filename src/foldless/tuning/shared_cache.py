@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from foldless.core.contracts import Gram, Matrix, Vector
+from foldless.core.contracts import Adjoint, Gram, Matrix, Vector
+from foldless.grams.builders import Builder, NystromBuilder
 
 # Numbers in all kept Grams together (400 MB), and Grams kept of each builder: more than a coarse grid has.
 CACHE_MAX_ENTRIES = 5e7
 CACHE_MAX_GRAMS = 12
 
 
-@dataclass(frozen=True, eq=False)
-class CachingBuilder:
+class CachingBuilder(Builder):
     """A builder that keeps its first Grams in a cache.
 
     Parameters
@@ -29,14 +29,9 @@ class CachingBuilder:
     cache : GramCache
     """
 
-    builder: Any
-    cache: "GramCache"
-    _kept: list[tuple[Kernel, Gram, float]] = field(default_factory=list)
-
-    @property
-    def X(self) -> Any:
-        """The points."""
-        return self.builder.X
+    def __init__(self, builder: Builder, cache: "GramCache") -> None:
+        self.builder, self.cache, self.X = builder, cache, builder.X
+        self._kept: list[tuple[Kernel, Gram, float]] = []
 
     @property
     def exact(self) -> bool:
@@ -60,10 +55,10 @@ class CachingBuilder:
 
     def _n_entries(self) -> int:
         """Return how many numbers a Gram holds."""
-        n = self.X.shape[0]
-        return n * (n if self.exact else len(self.builder.landmarks))
+        n, builder = self.X.shape[0], self.builder
+        return n * (len(builder.landmarks) if isinstance(builder, NystromBuilder) else n)
 
-    def pullback(self, kernel: Kernel, K: Any, adjoint: Any) -> Vector:
+    def pullback(self, kernel: Kernel, K: Any, adjoint: Adjoint) -> Vector:
         """Return the gradient in ``kernel.theta``."""
         return self.builder.pullback(kernel, K, adjoint)
 
@@ -91,7 +86,7 @@ class GramCache:
     free_entries: float = CACHE_MAX_ENTRIES
     _builders: list[CachingBuilder] = field(default_factory=list)
 
-    def builder(self, new: Any) -> CachingBuilder:
+    def builder(self, new: Builder) -> CachingBuilder:
         """Return the caching builder of an equal builder that was seen before, or else of ``new``."""
         for known in self._builders:
             if _equal(known.builder, new):
