@@ -1,4 +1,4 @@
-"""What every search inherits: looks, budgets, interrupts, a complete trace, and a file to resume from."""
+"""What every search inherits: evaluations, budgets, interrupts, a complete trace, and a file to resume from."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def bowl(theta, warm_start=None):
 
 @dataclass(frozen=True)
 class InTurn(Search):
-    """Looks at its starts in turn."""
+    """Evaluates its starts in turn."""
 
     name: ClassVar[str] = "in-turn"
 
@@ -39,7 +39,7 @@ class InTurn(Search):
 
 @dataclass(frozen=True)
 class SideBySide(Search):
-    """Looks at each of its starts twice, the starts side by side."""
+    """Evaluates at each of its starts twice, the starts side by side."""
 
     name: ClassVar[str] = "side-by-side"
 
@@ -73,7 +73,7 @@ def counted(evaluate=bowl, interrupt_at=None):
     return wrapped, calls
 
 
-def test_the_trace_holds_every_look_in_order():
+def test_the_trace_holds_every_evaluation_in_order():
     evaluate, calls = counted()
     outcome = InTurn()(evaluate, BOX, POINTS)
     assert np.array_equal([s.theta for s in outcome.trace], POINTS)
@@ -96,15 +96,15 @@ def test_points_are_clipped_to_the_box():
     assert np.array_equal(outcome.best.theta, [2.0, -2.0])
 
 
-def test_a_glance_asks_for_no_gradient():
+def test_a_value_alone_asks_for_no_gradient():
     def derive():
         raise AssertionError("a gradient was asked for")
 
     run = SearchRun(lambda theta, warm_start: Evaluation(1.0, derive), BOX)
-    assert run.evaluate(np.zeros(2), "glance", gradient=False).gradient is None
+    assert run.evaluate(np.zeros(2), "value", gradient=False).gradient is None
 
 
-def test_the_carry_of_one_look_reaches_the_next():
+def test_the_warm_start_of_one_evaluation_reaches_the_next():
     seen = []
 
     def evaluate(theta, warm_start):
@@ -112,7 +112,7 @@ def test_the_carry_of_one_look_reaches_the_next():
         return Evaluation(float(theta @ theta), warm_start=None if len(seen) == 2 else len(seen))
 
     InTurn()(evaluate, BOX, POINTS[:4])
-    assert seen == [None, 1, 1, 3]  # a look without a carry leaves the last one
+    assert seen == [None, 1, 1, 3]  # an evaluation without one leaves the last
 
 
 @pytest.mark.parametrize("budget", [1, 3, 5, 9])
@@ -125,7 +125,7 @@ def test_a_budget_of_evaluations_is_kept(budget):
 
 
 @pytest.mark.parametrize("budget", [0, -1])
-def test_one_look_is_taken_whatever_the_budget(budget):
+def test_one_evaluation_is_made_whatever_the_budget(budget):
     assert len(InTurn()(bowl, BOX, POINTS, max_evaluations=budget).trace) == 1
     assert len(InTurn()(bowl, BOX, POINTS, time_budget=budget).trace) == 1
 
@@ -148,7 +148,7 @@ def test_an_interrupt_returns_the_best_so_far():
     assert outcome.best.value == pytest.approx(0.01)
 
 
-def test_an_interrupt_before_the_first_look_is_raised():
+def test_an_interrupt_before_the_first_evaluation_is_raised():
     evaluate, _ = counted(interrupt_at=0)
     with pytest.raises(KeyboardInterrupt):
         InTurn()(evaluate, BOX, POINTS)
@@ -169,7 +169,7 @@ def test_of_equal_steps_the_middle_is_the_best():
 def test_neighbouring_optima_are_one_and_the_better_is_kept():
     run = SearchRun(bowl, BOX)
     for point in ([1.0, 1.0], [1.01, 1.0], [0.99, 1.0], [-1.0, 1.5]):
-        run.evaluate(np.array(point), "look")
+        run.evaluate(np.array(point), "point")
         run.keep_optimum(point)
     optima = run.outcome(Stop.CONVERGED).optima
     assert [list(o.theta) for o in optima] == [[0.99, 1.0], [-1.0, 1.5]]
@@ -178,7 +178,7 @@ def test_neighbouring_optima_are_one_and_the_better_is_kept():
 def test_the_best_step_is_among_the_optima_even_if_a_descent_was_cut_short():
     run = SearchRun(bowl, BOX)
     for point in ([1.0, 1.0], [0.0, 0.0]):
-        run.evaluate(np.array(point), "look")
+        run.evaluate(np.array(point), "point")
     run.keep_optimum([1.0, 1.0])
     outcome = run.outcome(Stop.BUDGET)
     assert outcome.optima[0] is outcome.best
@@ -233,8 +233,8 @@ import sys, time
 import numpy as np
 from test_run import BOX, POINTS, SideBySide, bowl
 
-def evaluate(theta, carry):
-    print("look", flush=True)
+def evaluate(theta, warm_start):
+    print("point", flush=True)
     time.sleep(0.05)
     return bowl(theta)
 
@@ -243,7 +243,7 @@ print(outcome.stop.name, len(outcome.trace))
 """
 
 
-def test_ctrl_c_while_threads_are_looking_returns_the_best_so_far():
+def test_ctrl_c_while_threads_are_evaluating_returns_the_best_so_far():
     here = str(Path(__file__).parent)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])}
     process = subprocess.Popen(
@@ -360,7 +360,7 @@ import numpy as np
 from foldless.core.contracts import Box, Evaluation
 from foldless.searches import LBFGS
 
-def evaluate(theta, carry):
+def evaluate(theta, warm_start):
     with open(sys.argv[2], "a") as calls:
         calls.write("x")
     time.sleep(float(sys.argv[3]))

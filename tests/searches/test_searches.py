@@ -155,7 +155,7 @@ def test_an_interrupt_returns_the_best_so_far(name):
 
 
 @every
-def test_nothing_to_tune_is_one_glance(name):
+def test_nothing_to_tune_is_one_evaluation(name):
     empty = Box(np.zeros(0), np.zeros(0))
     outcome = ALL[name](lambda t, c=None: Evaluation(3.0), empty, [np.zeros(0)])
     assert outcome.stop is Stop.NOTHING

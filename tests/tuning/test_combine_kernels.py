@@ -78,12 +78,12 @@ def test_descent_ends_at_a_point_where_no_weight_wants_to_move(problem, criterio
     m = weights(kernel)
     K = kernel(X)
     assert approx(sum(w * L for w, L in zip(m, stack)), rel=1e-12) == K
-    looker = machine or NoMachine()
-    slope = derivatives(criterion, looker, K, stack, Y)
-    value = criterion(looker.solve(DenseGram(K), Y)).value
+    read_machine = machine or NoMachine()
+    slope = derivatives(criterion, read_machine, K, stack, Y)
+    value = criterion(read_machine.solve(DenseGram(K), Y)).value
     assert np.max(np.abs(slope * m)) < 2e-4 * max(1, abs(value))
     assert np.all(slope >= -1e-3 * max(1, abs(value)))
-    single = [criterion(looker.solve(DenseGram(L), Y)).value for L in stack]
+    single = [criterion(read_machine.solve(DenseGram(L), Y)).value for L in stack]
     assert value <= min(single) + 1e-9
 
 

@@ -187,7 +187,7 @@ class CandidateTuner:
             return before.ended_by(Stop.INTERRUPTED)
         if not np.isfinite(outcome.best.value):
             note = outcome.best.note
-            raise Undefined(f"{self.criterion.name} is defined nowhere it was looked for: {note}")
+            raise Undefined(f"{self.criterion.name} is defined at none of the points that were tried: {note}")
         return Stage.after(before, objective, outcome)
 
     def _evaluations_left(self, before: Stage | None) -> int | None:

@@ -87,7 +87,7 @@ class Objective(HasPrior):
         return {}
 
     def __call__(self, theta: Vector, warm_start: Any = None, /) -> Evaluation:
-        """Evaluate the criterion; where it or the fit does not exist the value is ``inf`` and the note says why."""
+        """Evaluate the criterion; where it or the fit does not exist the value is ``inf`` and the note is the reason."""
         kernel, machine = self.at(theta)
         try:
             gram, needs_fit = self.gram(kernel), self.criterion.needs_fit

@@ -32,7 +32,7 @@ class RegularisationObjective:
     Y: Matrix
 
     def __call__(self, theta: Vector, warm_start: Any = None, /) -> Evaluation:
-        """Evaluate; where the fit or the criterion does not exist the value is ``inf`` and the note says why."""
+        """Evaluate; where the fit or the criterion does not exist the value is ``inf`` and the note is the reason."""
         try:
             solution = self.machine.with_theta(theta).solve(self.gram, self.Y, warm_start)
             reading = self.criterion(solution)
@@ -73,7 +73,7 @@ def tune_regularisation(
         watch=options.watch,
     )
     if not np.isfinite(outcome.best.value):
-        raise Undefined(f"{criterion.name} is defined nowhere it was looked for: {outcome.best.note}")
+        raise Undefined(f"{criterion.name} is defined at none of the points that were tried: {outcome.best.note}")
     return machine.with_theta(outcome.best.theta), outcome
 
 
