@@ -38,8 +38,15 @@ def check_writable(*paths: Path | None) -> None:
             raise DataError(f"{path}: expected a file to write, this is a directory. Name a file in it.")
         if not path.parent.is_dir():
             raise DataError(f"{path}: the directory {path.parent} does not exist. Create it first.")
-        if not os.access(path if path.exists() else path.parent, os.W_OK):
+        if not all(os.access(place, os.W_OK) for place in _written_places(path)):
             raise DataError(f"{path}: cannot be written there. Choose another place.")
+
+
+def _written_places(path: Path) -> list[Path]:
+    """Return what must be writable: the folder and an old file in it; of a pipe or a device only itself."""
+    if not path.exists():
+        return [path.parent]
+    return [path.parent, path] if path.is_file() else [path]
 
 
 def save_report(experiment: Experiment, path: Path) -> None:

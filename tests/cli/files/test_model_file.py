@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from foldless import KernelLogisticRegression
 from foldless.cli.files.encoding import Code, Encoder
-from foldless.cli.files.model_file import PLAIN, load_model, save_model, trusted_types
+from foldless.cli.files.model_file import PLAIN_NAME, load_model, save_model, trusted_types
 from foldless.cli.files.read_table import read_table
 from foldless.cli.main import run
 from foldless.core.errors import ModelFileError
@@ -50,7 +50,7 @@ def with_plain(path, **changes):
     return rewrite(
         path,
         lambda name, content: (
-            json.dumps({**json.loads(content), **changes}).encode() if name == PLAIN else content
+            json.dumps({**json.loads(content), **changes}).encode() if name == PLAIN_NAME else content
         ),
     )
 
@@ -82,7 +82,7 @@ def test_three_classes_and_integer_labels(three_classes, tmp_path):
 
 def test_the_plain_part_names_version_features_and_labels(saved):
     with zipfile.ZipFile(saved) as archive:
-        plain = json.loads(archive.read(PLAIN))
+        plain = json.loads(archive.read(PLAIN_NAME))
     assert plain["feature_names"] == ["a", "b", "c"]
     assert plain["classes"] == ["down", "up"]
     assert plain["encoder"]["task"] == "classification"
@@ -142,10 +142,10 @@ def test_a_function_of_the_system_is_refused_by_name(saved):
 def test_a_model_of_another_kind_is_refused(saved, two_classes):
     X, y = two_classes
     with zipfile.ZipFile(saved) as archive:
-        plain = archive.read(PLAIN)
+        plain = archive.read(PLAIN_NAME)
     skops.io.dump(make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y), saved)
     with zipfile.ZipFile(saved, "a") as archive:
-        archive.writestr(PLAIN, plain)
+        archive.writestr(PLAIN_NAME, plain)
     with pytest.raises(ModelFileError, match="expected a model saved by foldless"):
         load_model(saved)
 
@@ -204,7 +204,7 @@ def test_a_model_that_cannot_be_built_names_both_versions(saved, monkeypatch):
 
 
 def test_a_file_that_would_fill_the_memory_is_refused(saved, monkeypatch):
-    monkeypatch.setattr("foldless.cli.files.model_file.LARGEST", 1000)
+    monkeypatch.setattr("foldless.cli.files.model_file.UNPACKED_MAX_BYTES", 1000)
     with pytest.raises(ModelFileError, match="would unpack"):
         load_model(saved)
 

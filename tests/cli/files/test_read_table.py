@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from foldless.cli.files.read_table import Encoder, encode_new, read_new, read_table
+from foldless.cli.files.read_table import Encoder, read_new, read_table
 from foldless.core.errors import DataError
 
 PLAIN = "a,b,y\n1,0.5,u\n2,1.5,v\n3,-2e1,u\n4,.25,v\n"
@@ -296,8 +296,8 @@ def test_libsvm_is_recognised_and_names_columns_by_index(put):
 
 def test_a_new_libsvm_file_may_have_fewer_or_more_indices(put):
     encoder = read_table(put("1 1:1 3:3\n2 2:2\n1 3:1\n2 1:4\n", "a.svm")).encoder
-    np.testing.assert_array_equal(encode_new(put("0 1:7\n", "b.svm"), encoder), [[7, 0, 0]])
-    np.testing.assert_array_equal(encode_new(put("0 2:7 9:1\n", "c.svm"), encoder), [[0, 7, 0]])
+    np.testing.assert_array_equal(read_new(put("0 1:7\n", "b.svm"), encoder).X, [[7, 0, 0]])
+    np.testing.assert_array_equal(read_new(put("0 2:7 9:1\n", "c.svm"), encoder).X, [[0, 7, 0]])
 
 
 def test_npz_brings_names_and_classes(tmp_path):
@@ -424,7 +424,7 @@ def test_the_training_file_encodes_to_itself_through_json(put):
     table = read_table(path, "y")
     encoder = Encoder.from_dict(json.loads(json.dumps(table.encoder.to_dict())))
     assert encoder == table.encoder
-    np.testing.assert_array_equal(encode_new(path, encoder), table.X)
+    np.testing.assert_array_equal(read_new(path, encoder).X, table.X)
 
 
 def test_columns_are_found_by_name_and_others_ignored_with_a_note(put):
@@ -455,7 +455,7 @@ def test_what_a_new_file_lacks_is_named(put):
 
 def test_new_files_are_filled_with_the_values_of_training(put):
     encoder = read_table(put(TRAIN.replace("\n4,", "\n,")), "y", impute=True).encoder
-    X = encode_new(put("n,sex,colour\n,f,red\n100,,red\n", "new.csv"), encoder)
+    X = read_new(put("n,sex,colour\n,f,red\n100,,red\n", "new.csv"), encoder).X
     np.testing.assert_allclose(X, [[3.6, 0, 0, 0, 1], [100, 1, 0, 0, 1]])  # the mean of 1, 2, 3, 6, 6; and m
 
 

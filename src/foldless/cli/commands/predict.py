@@ -2,12 +2,13 @@
 
 import csv
 import sys
-from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
 from sklearn.pipeline import Pipeline
 
+from foldless.cli.files.atomic import written_whole
 from foldless.cli.files.model_file import load_model
 from foldless.cli.files.read_table import read_new
 from foldless.cli.options import Json, typer
@@ -31,13 +32,25 @@ def predict(
     table = read_new(data, loaded.encoder)
     print_notes([*([loaded.note] if loaded.note else []), *table.notes])
     predicted, probabilities = predictions(loaded.model, table.X)
-    with (
-        nullcontext(sys.stdout) if output is None else output.open("w", newline="", encoding="utf-8") as file
-    ):
-        if as_json:
-            print_json(_objects(predicted, probabilities), file)
-        else:
-            _write_csv(file, loaded.encoder.target_name, predicted, probabilities)
+    write = partial(_write, loaded.encoder.target_name, predicted, probabilities, as_json)
+    if output is None:
+        write(sys.stdout)
+        return
+    with written_whole(output) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+        write(file)
+
+
+def _write(
+    target: str | None,
+    predicted: list[Any],
+    probabilities: dict[Any, list[float]],
+    as_json: bool,
+    file: TextIO,
+) -> None:
+    if as_json:
+        print_json(_objects(predicted, probabilities), file)
+    else:
+        _write_csv(file, target, predicted, probabilities)
 
 
 def predictions(model: Pipeline, X: Matrix) -> tuple[list[Any], dict[Any, list[float]]]:

@@ -1,6 +1,6 @@
 """Files -> arrays, for the command line: ``read_table`` to train on, ``read_new`` to predict."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any
@@ -23,22 +23,24 @@ from foldless.cli.files.encoding import (
     unknown_levels,
 )
 from foldless.cli.files.formats import read_sheet
-from foldless.cli.files.sheet import Column, Sheet, show
+from foldless.cli.files.sheet import Column, PathLike, Sheet, check_size, numbered, show
+from foldless.core.contracts import Matrix, Vector
 from foldless.core.errors import DataError
 from foldless.core.targets import MIN_ROWS
 from foldless.estimators.registry import TASKS
 
-__all__ = ["Encoder", "Table", "encode_new", "read_new", "read_table"]
+__all__ = ["Encoder", "Table", "read_new", "read_table"]
 
-MOST_CLASSES = 20  # distinct integers, for a target to be recognised as classes
+# A target of at most this many different integers is recognised as classes.
+TARGET_MAX_CLASSES = 20
 
 
 @dataclass(frozen=True)
 class Table:
-    """A file as arrays, with how it was encoded and, in plain words, what was decided on the way."""
+    """A file as arrays, with its encoding and, as notes, the decisions that were made while reading it."""
 
-    X: np.ndarray
-    y: np.ndarray | None
+    X: Matrix
+    y: NDArray[Any] | None
     feature_names: list[str]
     target_name: str | None
     task: str | None
@@ -58,7 +60,7 @@ class Table:
 
 
 def read_table(
-    path,
+    path: PathLike,
     target: str | None = None,
     *,
     drop: Sequence[str] = (),
@@ -78,7 +80,7 @@ def read_table(
     drop : sequence of str
         Columns to leave out.
     impute : bool
-        Fill missing values with the mean of a numeric column and the commonest level of a category. Without
+        Fill missing values with the mean of a numeric column and the most frequent level of a category. Without
         it a missing value is an error. The target is never filled.
     task : {"auto", "classification", "regression"}
         Under ``"auto"`` texts and booleans are classes, and so are integers of which there are two different
@@ -89,7 +91,7 @@ def read_table(
     Raises
     ------
     DataError
-        With one line that says what was expected, what came, and what to do.
+        With one line: what was expected, what came, and what to do.
     """
     if task not in ("auto", *TASKS):
         raise DataError(f"task must be one of auto, {', '.join(TASKS)}; got {show(task)}.")
@@ -103,26 +105,27 @@ def read_table(
     y, task_found = (None, None) if target is None else _target(sheet, _column(sheet, target), task)
     features = [column for column in sheet.columns if column.name != target]
     encoder = Encoder(tuple(learn_code(sheet, column, impute) for column in features), target, task_found)
-    X = hstack((encode(sheet, *pair) for pair in zip(features, encoder.codes)), sheet.n_rows)
+    X = _encoded(sheet, features, encoder)
     if not X.shape[1]:
         raise DataError(f"{path}: no column is left to learn from. Check --target, --drop and the delimiter.")
     notes = [*_notes(sheet, features, encoder.codes), *_target_notes(target, y, task_found, task)]
     return Table(X, y, encoder.feature_names, target, task_found, encoder, notes)
 
 
-def read_new(path, encoder: Encoder, *, delimiter: str | None = None, header: bool | None = None) -> Table:
+def read_new(
+    path: PathLike, encoder: Encoder, *, delimiter: str | None = None, header: bool | None = None
+) -> Table:
     """Read a file to predict, encoded as the training file was; ``y`` is None even if the target is there.
 
-    Columns are found by name, in any order; others than the target are ignored with a note. A level that was not there in
-    training becomes zeros in every column of its category, with a note; in a category of two levels it is an
-    error.
+    Columns are found by name, in any order; other columns are ignored with a note. A level that did not occur in training
+    becomes zeros in every column of its category, with a note; in a category of two levels it is an error.
     """
     sheet = read_sheet(path, delimiter=delimiter, header=header)
     if not sheet.n_rows:
         raise DataError(f"{path}: no rows. Expected at least one row below the header.")
     columns = _matching(sheet, encoder)
     notes = [note for pair in zip(columns, encoder.codes) for note in _unknown_notes(sheet, *pair)]
-    X = hstack((encode(sheet, *pair) for pair in zip(columns, encoder.codes)), sheet.n_rows)
+    X = _encoded(sheet, columns, encoder)
     names = {code.name for code in encoder.codes} | {encoder.target_name}
     ignored = [show(name) for name in sheet.names if name not in names]
     if ignored:
@@ -130,9 +133,9 @@ def read_new(path, encoder: Encoder, *, delimiter: str | None = None, header: bo
     return Table(X, None, encoder.feature_names, encoder.target_name, encoder.task, encoder, notes)
 
 
-def encode_new(path, encoder: Encoder, **options) -> np.ndarray:
-    """Return X of ``read_new``."""
-    return read_new(path, encoder, **options).X
+def _encoded(sheet: Sheet, columns: Sequence[Column], encoder: Encoder) -> Matrix:
+    check_size(sheet.path, sheet.n_rows, len(encoder.feature_names))
+    return hstack((encode(sheet, *pair) for pair in zip(columns, encoder.codes)), sheet.n_rows)
 
 
 def _column(sheet: Sheet, name: str) -> Column:
@@ -179,7 +182,7 @@ def _unknown_notes(sheet: Sheet, column: Column, code: Code) -> list[str]:
     return [f"{what} did not occur in training; encoded as no level"]
 
 
-def _target(sheet: Sheet, column: Column, task: str) -> tuple[np.ndarray, str]:
+def _target(sheet: Sheet, column: Column, task: str) -> tuple[NDArray[Any], str]:
     missing = missing_mask(column)
     if missing.any():
         raise DataError(
@@ -190,12 +193,12 @@ def _target(sheet: Sheet, column: Column, task: str) -> tuple[np.ndarray, str]:
     classes = task == "classification" or values is None or (task == "auto" and _are_classes(values))
     y = _labels(column, values) if classes or values is None else values
     task = "classification" if classes else "regression"
-    _refuse_degenerate(sheet, column, y, task)
+    _check_not_degenerate(sheet, column, y, task)
     return y, task
 
 
-def _target_numbers(sheet: Sheet, column: Column, task: str) -> np.ndarray | None:
-    """Return the target as numbers, or None where it must be classes."""
+def _target_numbers(sheet: Sheet, column: Column, task: str) -> Vector | None:
+    """Return the target as numbers, or None if it must be classes."""
     if task == "classification" and not number_mask(column).all():
         return None
     if task != "regression" and not is_numeric(column):
@@ -203,19 +206,19 @@ def _target_numbers(sheet: Sheet, column: Column, task: str) -> np.ndarray | Non
     return numbers(sheet, column, advice="Correct it, or say --task classification.")
 
 
-def _are_classes(values: np.ndarray) -> bool:
+def _are_classes(values: Vector) -> bool:
     n_different = len(np.unique(values))
-    few = n_different <= 2 or n_different <= min(MOST_CLASSES, values.size / 10)
+    few = n_different <= 2 or n_different <= min(TARGET_MAX_CLASSES, values.size / 10)
     return bool(few and np.all(values == np.round(values)))
 
 
-def _labels(column: Column, values: np.ndarray | None) -> np.ndarray:
+def _labels(column: Column, values: Vector | None) -> NDArray[Any]:
     if values is not None and np.all(values == np.round(values)) and np.all(np.abs(values) < 2**53):
         return values.astype(np.int64)
     return np.array(texts(column), dtype=str)
 
 
-def _refuse_degenerate(sheet: Sheet, column: Column, y: np.ndarray, task: str) -> None:
+def _check_not_degenerate(sheet: Sheet, column: Column, y: NDArray[Any], task: str) -> None:
     different = np.unique(y)
     what = f"{sheet.path}: the target {show(column.name)}"
     if len(different) == 1:
@@ -229,32 +232,30 @@ def _refuse_degenerate(sheet: Sheet, column: Column, y: np.ndarray, task: str) -
 
 def _notes(sheet: Sheet, features: list[Column], codes: Sequence[Code]) -> list[str]:
     notes = []
-    if (
-        sheet.lines
-        and sheet.names == [f"x{j}" for j in range(1, len(sheet.names) + 1)]
-        and sheet.lines[0] == 1
-    ):
+    if sheet.lines and sheet.lines[0] == 1 and sheet.names == numbered(len(sheet.names)):
         notes.append("no header was recognised; the columns are named x1, x2, ...")
     for column, code in zip(features, codes):
-        filled = int(missing_mask(column).sum())
-        if filled:
-            fill = f"{code.fill:.4g}" if isinstance(code.fill, float) else show(code.fill)
-            notes.append(f"column {show(code.name)}: {filled} missing value(s) filled with {fill}")
-        if not code.feature_names:
-            notes.append(f"column {show(code.name)} is always {show(code.levels[0])} and was left out")
-        if code.kind == "number" and _counts_rows(numbers(sheet, column)):
-            notes.append(
-                f"column {show(code.name)} only counts the rows; leave it out with --drop if it is an index"
-            )
+        notes += _column_notes(sheet, column, code)
     return notes
 
 
-def _counts_rows(values: np.ndarray) -> bool:
+def _column_notes(sheet: Sheet, column: Column, code: Code) -> Iterator[str]:
+    what, filled = f"column {show(code.name)}", int(missing_mask(column).sum())
+    if filled:
+        fill = f"{code.fill:.4g}" if isinstance(code.fill, float) else show(code.fill)
+        yield f"{what}: {filled} missing value(s) filled with {fill}"
+    if not code.feature_names:
+        yield f"{what} is always {show(code.levels[0])} and was left out"
+    if code.kind == "number" and _counts_rows(numbers(sheet, column)):
+        yield f"{what} only counts the rows; leave it out with --drop if it is an index"
+
+
+def _counts_rows(values: Vector) -> bool:
     counted = values.size > MIN_ROWS and values[0] in (0, 1)
     return bool(counted and np.array_equal(values, values[0] + np.arange(values.size)))
 
 
-def _target_notes(target: str | None, y: np.ndarray | None, found: str | None, asked: str) -> list[str]:
+def _target_notes(target: str | None, y: NDArray[Any] | None, found: str | None, asked: str) -> list[str]:
     if y is None or asked != "auto":
         return []
     what = f"{len(np.unique(y))} classes" if found == "classification" else "numbers"

@@ -1,34 +1,56 @@
-"""What a file holds before anyone asks what it means: named columns, and how to speak about its rows."""
+"""The content of a file before it is interpreted: named columns, and how to name its rows in messages."""
 
-import re
+import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
+from foldless.core.contracts import Vector
+from foldless.core.errors import DataError
 
-MISSING = {"", "na", "n/a", "nan", "null", "?"}  # compared in lower case
+# Texts of a missing value, in lower case.
+MISSING = {"", "na", "n/a", "nan", "null", "?"}
+TABLE_MAX_COLUMNS = 100_000
+# About 1.6 GB as float64.
+TABLE_MAX_CELLS = 200_000_000
+SHOWN_MAX_CHARACTERS, REASON_MAX_CHARACTERS = 42, 120
 
-_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*|\s*[+-]?(inf|infinity)\s*", re.IGNORECASE)
+PathLike = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column: text cells (None where missing) or a float array (nan where missing)."""
+    """One column: text cells (None if missing) or a float array (nan if missing).
+
+    ``levels`` are those that the file declares: ARFF nominal, Parquet dictionary, booleans.
+    """
 
     name: str
-    cells: Sequence[str | None] | np.ndarray
-    levels: tuple[str, ...] | None = None  # declared by the file: ARFF nominal, Parquet dictionary, booleans
+    cells: Sequence[str | None] | Vector
+    levels: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """The columns of a file, and how to speak about its rows."""
+    """The columns of a file.
+
+    Attributes
+    ----------
+    path : str
+    columns : tuple of Column
+    lines : sequence of int, optional
+        The line of each row in a text file.
+    target : str, optional
+        The column that the format itself calls y.
+    absent_is_zero : bool
+        True for LIBSVM: a column that is not in the file is zero.
+    """
 
     path: str
     columns: tuple[Column, ...]
-    lines: Sequence[int] | None = None  # the line of each row in a text file
-    target: str | None = None  # the column the format itself calls y
-    absent_is_zero: bool = False  # LIBSVM: a column that is not there is zero
+    lines: Sequence[int] | None = None
+    target: str | None = None
+    absent_is_zero: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -41,27 +63,44 @@ class Sheet:
         return len(self.columns[0].cells) if self.columns else 0
 
     def where(self, row: int) -> str:
-        """Name a row as the reader of the file would find it."""
+        """Return the place of a row as the reader of the file would find it."""
         return f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
 
 
+def check_size(path: PathLike, n_rows: int, n_columns: int) -> None:
+    """Raise if a table is too large to be held as a dense array."""
+    if n_columns > TABLE_MAX_COLUMNS or n_rows * n_columns > TABLE_MAX_CELLS:
+        raise DataError(
+            f"{path}: {n_rows} rows by {n_columns} columns are too many to hold as a dense table. "
+            "Leave columns out, or fit a sparse matrix from Python."
+        )
+
+
 def is_number(cell: str) -> bool:
-    """Tell whether a cell is a decimal number (``inf`` is one, ``nan`` and ``1_000`` are not)."""
-    return _NUMBER.fullmatch(cell) is not None
+    """Return True for a decimal number; ``inf`` is one, ``nan`` and ``1_000`` are not."""
+    try:
+        return "_" not in cell and not math.isnan(float(cell))
+    except ValueError:
+        return False
 
 
 def show(value: object) -> str:
-    """Quote a value from a file, on one line and short enough for a message."""
-    text = repr(str(value))
-    return text if len(text) <= 42 else text[:38] + "...'"
+    """Return a value of a file in quotes, on one line and short enough for a message."""
+    text = repr(str(value)[: SHOWN_MAX_CHARACTERS + 1])
+    return text if len(text) <= SHOWN_MAX_CHARACTERS else text[: SHOWN_MAX_CHARACTERS - 4] + "...'"
+
+
+def reason(error: object) -> str:
+    """Return the beginning of the message of an error, on one line; its type if there is no message."""
+    return " ".join(str(error)[:REASON_MAX_CHARACTERS].split()) or type(error).__name__
 
 
 def present(text: str | None) -> str | None:
-    """Strip a cell; None if it says that its value is missing."""
+    """Return a cell without blanks around it; None if its value is missing."""
     text = (text or "").strip()
     return None if text.lower() in MISSING else text
 
 
 def numbered(n_columns: int) -> list[str]:
-    """Names for columns that have none: x1, x2, ..."""
+    """Return names for columns without any: x1, x2, ..."""
     return [f"x{j}" for j in range(1, n_columns + 1)]

@@ -44,16 +44,16 @@ LOG_LENGTH_DEVIATION = 0.5
 TEST_BLOCK_ROWS = 2000
 ENSEMBLE_DESCENTS = 5
 
-# d inputs -> options of HyperPrior
-Prior = Callable[[int], dict[str, tuple[float | None, float]]]
+# d inputs -> options of HyperPrior: centre and deviation by parameter
+Prior = Callable[[int], dict[str, Any]]
 
 
-def tied_prior(d: int) -> dict[str, tuple[float | None, float]]:
+def tied_prior(d: int) -> dict[str, Any]:
     """Return the prior that holds the length scales together, wherever they are."""
     return {"length_scale": (None, LOG_LENGTH_DEVIATION)}
 
 
-def full_prior(d: int) -> dict[str, tuple[float | None, float]]:
+def full_prior(d: int) -> dict[str, Any]:
     """Return the prior on the logarithms of all parameters but the offset, for d standardised inputs."""
     return {
         "length_scale": (np.sqrt(d), LOG_LENGTH_DEVIATION),

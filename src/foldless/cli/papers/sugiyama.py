@@ -19,14 +19,14 @@ from sklearn.gaussian_process.kernels import RBF
 
 from foldless.cli.papers.split import Split, Watch
 from foldless.cli.papers.table import Cell, PaperTable
-from foldless.core.contracts import Matrix, Solution, Vector
+from foldless.core.contracts import Matrix, Vector
 from foldless.core.errors import Undefined
 from foldless.criteria import ABIC, LOO, SIC, Mallows
 from foldless.criteria.base import Criterion
 from foldless.datasets import make_sinc, sinc_target
 from foldless.grams import DenseGram
 from foldless.kernels import gram
-from foldless.machines import Ridge
+from foldless.machines import Ridge, RidgeSolution
 
 KERNEL = RBF(1.0, "fixed")
 METHODS = {
@@ -213,7 +213,7 @@ def _choose_lambda(split: Split, grid: Vector) -> tuple[list[int], Vector]:
     return [int(np.argmin([_value(c, s) for s in solutions])) for c in METHODS.values()], test
 
 
-def _value(criterion: Criterion, solution: Solution) -> float:
+def _value(criterion: Criterion, solution: RidgeSolution) -> float:
     try:
         return criterion(solution).value
     except Undefined:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from foldless.cli.files.atomic import written_whole
 from foldless.cli.papers.box_plots import box_plots
 from foldless.core.contracts import Vector
 from foldless.core.errors import DataError
@@ -117,9 +118,6 @@ class PaperTable:
             raise DataError(f"--figure {path}: the paper draws no figure for {self.name}.")
         paths = [path, *(path.with_stem(f"{path.stem}-{i}") for i in range(2, 1 + len(figures)))]
         for figure, each in zip(figures, paths, strict=True):
-            _save(figure, each)
+            with written_whole(each) as temporary:
+                figure.savefig(temporary, dpi=80)
         return paths
-
-
-def _save(figure: Any, path: Path) -> None:
-    figure.savefig(path, dpi=80)

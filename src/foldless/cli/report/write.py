@@ -1,13 +1,13 @@
 """The report: cards, sentences and figures put together on one page."""
 
-import os
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
 from foldless.cli.experiment import Experiment
+from foldless.cli.files.atomic import written_whole
+from foldless.cli.files.sheet import PathLike
 from foldless.cli.report import class_figures, regression_figures, search_figures, text
 from foldless.cli.report.page import Panel, render
 from foldless.core.contracts import Outcome, Step
@@ -19,7 +19,7 @@ SURFACE_MAX_ROWS = 100_000
 CARD_MAX_CHARACTERS = 20
 
 
-def write_report(experiment: Experiment, path: str | os.PathLike[str]) -> None:
+def write_report(experiment: Experiment, path: PathLike) -> None:
     """Write one self-contained HTML file about an experiment.
 
     Parameters
@@ -27,7 +27,9 @@ def write_report(experiment: Experiment, path: str | os.PathLike[str]) -> None:
     experiment : Experiment
     path : str or path-like
     """
-    Path(path).write_text(page(experiment), encoding="utf-8")
+    html = page(experiment)
+    with written_whole(path) as temporary:
+        temporary.write_text(html, encoding="utf-8")
 
 
 def page(experiment: Experiment) -> str:

@@ -1,4 +1,4 @@
-"""Delimited text: CSV, TSV and their relatives, with the delimiter and the header recognised."""
+"""Delimited text: CSV, TSV and their relatives; delimiter and header are recognised."""
 
 import csv
 import io
@@ -6,20 +6,24 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from foldless.cli.files.sheet import Column, Sheet, is_number, numbered, present, show
+from foldless.cli.files.sheet import Column, PathLike, Sheet, check_size, is_number, numbered, present, show
 from foldless.core.errors import DataError
 
 DELIMITERS = (",", ";", "\t", "|", " ")
+HEAD_LINES = 50
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
 
 
-def delimited(path, text: str, delimiter: str | None = None, header: bool | None = None) -> Sheet:
+def read_delimited(
+    path: PathLike, text: str, delimiter: str | None = None, header: bool | None = None
+) -> Sheet:
     """Cut text into columns; a first row without any number is taken for the header."""
     delimiter = _one_character(path, delimiter) or _likely_delimiter(text)
     lines, rows = _records(path, text, delimiter)
     header = _is_header(rows[0]) if header is None else header
     names = [cell or f"column {j}" for j, cell in enumerate(rows[0], 1)] if header else numbered(len(rows[0]))
-    _refuse_ragged(path, lines, rows)
+    _check_equal_widths(path, lines, rows)
+    check_size(path, len(rows), len(rows[0]))
     lines, rows = lines[header:], rows[header:]
     cells = [list(map(present, column)) for column in zip(*rows)]
     cells = cells or [[] for _ in names]
@@ -28,7 +32,7 @@ def delimited(path, text: str, delimiter: str | None = None, header: bool | None
     return Sheet(str(path), tuple(map(Column, names, cells)), lines)
 
 
-def _one_character(path, delimiter: str | None) -> str | None:
+def _one_character(path: PathLike, delimiter: str | None) -> str | None:
     delimiter = {"tab": "\t", "\\t": "\t", "space": " "}.get(delimiter or "", delimiter)
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '\r\n"'):
         raise DataError(f"{path}: a delimiter is one character (or 'tab'), got {show(delimiter)}.")
@@ -36,7 +40,8 @@ def _one_character(path, delimiter: str | None) -> str | None:
 
 
 def _fields(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    if delimiter == " ":  # any run of blanks separates
+    # A run of blanks counts as one delimiter.
+    if delimiter == " ":
         text = "\n".join(" ".join(line.split()) for line in text.splitlines())
     reader = csv.reader(
         io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True, strict=True
@@ -46,9 +51,10 @@ def _fields(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
             yield reader.line_num, [cell.strip() for cell in row]
 
 
-def _records(path, text: str, delimiter: str) -> tuple[list[int], list[list[str]]]:
+def _records(path: PathLike, text: str, delimiter: str) -> tuple[list[int], list[list[str]]]:
     line = 0
-    lines, rows = [], []
+    lines: list[int] = []
+    rows: list[list[str]] = []
     try:
         for line, row in _fields(text, delimiter):
             lines.append(line)
@@ -62,9 +68,10 @@ def _records(path, text: str, delimiter: str) -> tuple[list[int], list[list[str]
 
 def _likely_delimiter(text: str) -> str:
     """Return the delimiter that cuts the first records into equally many fields, at least two."""
-    head = "".join(text.splitlines(keepends=True)[:50])
+    head = "".join(text.splitlines(keepends=True)[:HEAD_LINES])
     agreement = {delimiter: _agreement(head, delimiter) for delimiter in DELIMITERS}
-    best = max(DELIMITERS, key=agreement.__getitem__)  # the first of equals, so a comma before a blank
+    # max takes the first of equals, so a comma before a blank.
+    best = max(DELIMITERS, key=agreement.__getitem__)
     return best if agreement[best] > 0 else ","
 
 
@@ -73,18 +80,18 @@ def _agreement(head: str, delimiter: str) -> float:
     try:
         for _, row in _fields(head, delimiter):
             counts[len(row)] += 1
-    except csv.Error:  # the head may end inside a quoted field
-        pass
+    except csv.Error:
+        pass  # the head may end inside a quoted field
     width, votes = counts.most_common(1)[0] if counts else (1, 0)
     return votes / counts.total() if width > 1 else 0.0
 
 
 def _is_header(row: list[str]) -> bool:
-    """Names are texts: a row with a number in it is data."""
+    """Return True for a row of names: texts only, no number and no missing value."""
     return any(row) and not any(map(is_number, row)) and row.count("?") == 0
 
 
-def _refuse_ragged(path, lines: list[int], rows: list[list[str]]) -> None:
+def _check_equal_widths(path: PathLike, lines: list[int], rows: list[list[str]]) -> None:
     width = len(rows[0])
     for line, row in zip(lines, rows):
         if len(row) != width:
@@ -95,7 +102,7 @@ def _refuse_ragged(path, lines: list[int], rows: list[list[str]]) -> None:
 
 
 def _with_points(cells: list[str | None]) -> list[str | None]:
-    """Turn decimal commas into points, in a column where every number has one or none."""
+    """Turn decimal commas into points, if every number of the column has one or none."""
     present = [cell for cell in cells if cell is not None and not is_number(cell)]
     if not present or not all(map(_DECIMAL_COMMA.fullmatch, present)):
         return cells

@@ -2,34 +2,35 @@
 
 import io
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from foldless.cli.files.sheet import Column, Sheet, present, show
+from foldless.cli.files.sheet import Column, PathLike, Sheet, check_size, present, reason, show
 from foldless.core.errors import DataError
+from foldless.core.optional_imports import import_extra
 
 
-def parquet(path, raw: bytes) -> Sheet:
+def read_parquet(path: PathLike, raw: bytes) -> Sheet:
     """Read the columns of a Parquet file."""
+    pa, pq = import_extra("pyarrow", "cli"), import_extra("pyarrow.parquet", "cli")
     try:
-        import pyarrow as pa
-        import pyarrow.parquet
-    except ImportError:
-        raise DataError(f"{path}: reading Parquet needs pyarrow: pip install 'foldless[cli]'.") from None
-    try:
-        table = pa.parquet.read_table(io.BytesIO(raw), use_threads=False)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise DataError(f"{path}: not a readable Parquet file ({error}).") from None
-    return Sheet(str(path), tuple(_column(path, *item) for item in zip(table.column_names, table.columns)))
+        file = pq.ParquetFile(io.BytesIO(raw))
+        check_size(path, file.metadata.num_rows, file.metadata.num_columns)
+        table = file.read(use_threads=False)
+        columns = tuple(_column(path, pa, *item) for item in zip(table.column_names, table.columns))
+    except DataError:
+        raise
+    except Exception as error:  # a damaged file fails in many ways inside pyarrow
+        raise DataError(f"{path}: not a readable Parquet file ({reason(error)}).") from None
+    return Sheet(str(path), columns)
 
 
-def _column(path, name: str, array) -> Column:
-    import pyarrow as pa
-
+def _column(path: PathLike, pa: Any, name: str, array: Any) -> Column:
     kind = array.type
     if pa.types.is_dictionary(kind):
         array, kind = array.cast(kind.value_type), kind.value_type
-    reader = next((read for is_kind, read in _arrow_readers(pa) if is_kind(kind)), None)
+    reader = next((read for is_kind, read in _readers(pa) if is_kind(kind)), None)
     if reader is None:
         raise DataError(
             f"{path}: column {show(name)} holds {kind}, expected numbers, texts or booleans. Use --drop."
@@ -37,27 +38,25 @@ def _column(path, name: str, array) -> Column:
     return reader(name, array)
 
 
-def _arrow_readers(pa) -> tuple[tuple[Callable, Callable], ...]:
-    is_, float64 = pa.types, pa.float64()
+def _readers(pa: Any) -> tuple[tuple[Callable[[Any], bool], Callable[[str, Any], Column]], ...]:
+    """Return pairs (is this type, how to read it)."""
+    types, float64 = pa.types, pa.float64()
 
-    def numbers(name, array):
+    def numbers(name: str, array: Any) -> Column:
         return Column(name, array.cast(float64, safe=False).to_numpy().astype(np.float64))
 
-    def texts(name, array):
+    def texts(name: str, array: Any) -> Column:
         return Column(name, list(map(present, array.cast(pa.string()).to_pylist())))
 
-    def booleans(name, array):
-        return Column(
-            name, [value if value is None else str(value) for value in array.to_pylist()], ("False", "True")
-        )
+    def booleans(name: str, array: Any) -> Column:
+        cells = [None if value is None else str(value) for value in array.to_pylist()]
+        return Column(name, cells, ("False", "True"))
 
-    def is_text(kind):
-        return (
-            is_.is_string(kind) or is_.is_large_string(kind) or is_.is_string_view(kind) or is_.is_null(kind)
-        )
+    def is_number(kind: Any) -> bool:
+        return types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
 
-    return (
-        (lambda kind: is_.is_integer(kind) or is_.is_floating(kind) or is_.is_decimal(kind), numbers),
-        (is_.is_boolean, booleans),
-        (is_text, texts),
-    )
+    def is_text(kind: Any) -> bool:
+        strings = (types.is_string, types.is_large_string, types.is_string_view, types.is_null)
+        return any(is_kind(kind) for is_kind in strings)
+
+    return (is_number, numbers), (types.is_boolean, booleans), (is_text, texts)

@@ -1,0 +1,62 @@
+"""The bytes of a file: unpacked if it is gzipped, never from a device, and never more than a table can have."""
+
+import gzip
+import io
+import stat
+import zlib
+from pathlib import Path
+from typing import IO
+
+from foldless.cli.files.sheet import reason
+from foldless.core.errors import DataError
+
+PIPE_MAX_BYTES = 2**30
+UNPACKED_MAX_BYTES = 2 * 2**30
+CHUNK_BYTES = 2**20
+NOT_READ = {".xls", ".xlsx", ".ods", ".pkl", ".pickle", ".joblib"}
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the content of a regular file, or of a pipe such as ``/dev/stdin``.
+
+    Raises
+    ------
+    DataError
+        If there is no such file, if it is a directory or a device, or if it is empty or too large.
+    """
+    if path.suffix.lower() in NOT_READ:
+        raise DataError(f"{path}: {path.suffix} files are not read. Save the table as CSV or Parquet.")
+    try:
+        raw = _read(path)
+        if raw.startswith(b"\x1f\x8b"):
+            with gzip.open(io.BytesIO(raw)) as file:
+                raw = _at_most(path, file, UNPACKED_MAX_BYTES)
+    except FileNotFoundError:
+        raise DataError(f"{path}: there is no such file. Check the name and the directory.") from None
+    except (OSError, EOFError, zlib.error, MemoryError) as error:
+        raise DataError(f"{path}: cannot be read ({reason(error)}).") from None
+    if not raw.strip():
+        raise DataError(f"{path}: the file is empty. Expected a table with at least four rows.")
+    return raw
+
+
+def _read(path: Path) -> bytes:
+    mode = path.stat().st_mode
+    if stat.S_ISDIR(mode):
+        raise DataError(f"{path}: expected a file, this is a directory. Name one of the files in it.")
+    if stat.S_ISREG(mode):
+        return path.read_bytes()
+    if not stat.S_ISFIFO(mode):
+        raise DataError(f"{path}: expected a file or a pipe, this is a device. Name a file.")
+    with path.open("rb") as pipe:
+        return _at_most(path, pipe, PIPE_MAX_BYTES)
+
+
+def _at_most(path: Path, file: IO[bytes] | gzip.GzipFile, limit: int) -> bytes:
+    """Return everything in a file; raise as soon as it is more than ``limit`` bytes."""
+    content = bytearray()
+    while chunk := file.read(CHUNK_BYTES):
+        content += chunk
+        if len(content) > limit:
+            raise DataError(f"{path}: more than {limit / 2**30:.0f} GiB, expected a table. Take fewer rows.")
+    return bytes(content)
