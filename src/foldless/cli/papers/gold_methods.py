@@ -235,7 +235,10 @@ def outputs(split: Split, problem: Objective, theta: Vector, bayesian: bool) -> 
     kernel, machine, solutions = problem.solve(theta)
     solution, belief = solutions.columns[0], None
     if bayesian:
-        belief = _probabilities(split, kernel, ep_posterior(solution), HingeSite(machine.C)) - 0.5
+        belief = (
+            _probabilities(split, kernel, ep_posterior(solution), HingeSite(float(np.exp(machine.theta[0]))))
+            - 0.5
+        )
     return expansion_outputs(split, kernel, solution.beta, solution.b), belief
 
 
