@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench import documents, records
+from bench import documents, storage
 from bench.contenders import Contender
 from bench.run import run
 from bench.tables import TABLES
@@ -91,11 +91,11 @@ def described(table: Table) -> str:
 
 def measure(table: Table, asked: argparse.Namespace) -> int:
     """Run a table as asked and print it; return 1 if a fit failed."""
-    path = asked.record or records.path_of(table.name)
+    path = asked.record or storage.path_of(table.name)
     contenders = chosen(table, asked.contenders)
     cases = table.plan(asked.data, asked.sets, asked.sizes, asked.splits)
     failures = run(cases, contenders, path, table.conditions(asked.jobs))
-    found = records.read(path)
+    found = storage.read(path)
     for text in table.blocks(table.results(found)).values() if found else ():
         print(text + "\n")
     return 1 if failures else 0

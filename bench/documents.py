@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from bench import records
+from bench import storage
 from bench.tables import TABLES
 from bench.tables.base import Table
 
@@ -27,7 +27,7 @@ def blocks(tables: Sequence[Table] = tuple(TABLES.values())) -> dict[str, str]:
     """Return the text of every block whose table has records."""
     found: dict[str, str] = {}
     for table in tables:
-        made = records.read(records.path_of(table.name))
+        made = storage.read(storage.path_of(table.name))
         if made:
             found |= table.blocks(table.results(made))
     return found
@@ -75,7 +75,7 @@ def write(root: Path = ROOT) -> list[Path]:
 
 def _write_figures(folder: Path) -> Iterator[Path]:
     for table in TABLES.values():
-        made = records.read(records.path_of(table.name))
+        made = storage.read(storage.path_of(table.name))
         for name, figure in table.figures(table.results(made)).items() if made else ():
             figure.savefig(folder / name, dpi=90)
             yield folder / name

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from bench.results import Difference, Problem, Results
+from bench.results import Difference, Results, SizedSet
 
 STARS = "A star marks p < 0.05 in the paired t test against {base}."
 
@@ -47,7 +47,7 @@ def difference(found: Difference, form: str = "+.2f") -> str:
     return f"{found.mean:{form}}{doubt}{'*' * found.is_significant}"
 
 
-def error_and_seconds(results: Results, problem: Problem, contender: str, base: str | None) -> str:
+def error_and_seconds(results: Results, problem: SizedSet, contender: str, base: str | None) -> str:
     """Return ``error* (seconds)``, with a star if the error differs from that of the base."""
     if not results.of(problem, contender):
         return ""

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from bench.records import Record
+from bench.storage import Record
 
 LEVEL = 0.05
 
 
-class Problem(NamedTuple):
+class SizedSet(NamedTuple):
     """A set with a number of training rows."""
 
     set: str
@@ -68,15 +68,15 @@ class Results:
     contender_order: Sequence[str] = ()
 
     @cached_property
-    def _found(self) -> dict[tuple[Problem, str], dict[int, Record]]:
-        found: dict[tuple[Problem, str], dict[int, Record]] = {}
+    def _found(self) -> dict[tuple[SizedSet, str], dict[int, Record]]:
+        found: dict[tuple[SizedSet, str], dict[int, Record]] = {}
         for record in sorted(self.records, key=lambda record: record.split):
-            key = (Problem(record.set, record.rows), record.contender)
+            key = (SizedSet(record.set, record.rows), record.contender)
             found.setdefault(key, {})[record.split] = record
         return found
 
     @cached_property
-    def problems(self) -> list[Problem]:
+    def problems(self) -> list[SizedSet]:
         """Sets and sizes that were run."""
         found = {problem for problem, _ in self._found}
         return sorted(found, key=lambda problem: (_place(problem.set, self.set_order), problem.rows))
@@ -91,40 +91,35 @@ class Results:
         """Splits that were run."""
         return sorted({record.split for record in self.records})
 
-    def of(self, problem: Problem, contender: str) -> dict[int, Record]:
+    def of(self, problem: SizedSet, contender: str) -> dict[int, Record]:
         """Return the records of a contender by split."""
         return self._found.get((problem, contender), {})
 
-    def values(self, problem: Problem, contender: str, name: str) -> NDArray[Any]:
+    def values(self, problem: SizedSet, contender: str, name: str) -> NDArray[Any]:
         """Return one number per split, without the splits that lack it."""
         found = (record.value(name) for record in self.of(problem, contender).values())
         return np.array([value for value in found if value is not None])
 
-    def mean(self, problem: Problem, contender: str, name: str) -> float:
+    def mean(self, problem: SizedSet, contender: str, name: str) -> float:
         """Return the mean over the splits; not a number if there is none."""
         values = self.values(problem, contender, name)
         return float(np.mean(values)) if len(values) else np.nan
 
-    def difference(self, problem: Problem, one: str, other: str, name: str = "error") -> Difference:
+    def difference(self, problem: SizedSet, one: str, other: str, name: str = "error") -> Difference:
         """Return ``one`` minus ``other`` on the splits that both have."""
         first, second = self.of(problem, one), self.of(problem, other)
         pairs = [(first[split].value(name), second[split].value(name)) for split in first if split in second]
         return Difference(np.array([a - b for a, b in pairs if a is not None and b is not None]))
 
-    def ratio(self, problem: Problem, one: str, other: str, name: str = "seconds") -> float:
+    def ratio(self, problem: SizedSet, one: str, other: str, name: str = "seconds") -> float:
         """Return ``one`` over ``other``, the geometric mean over the splits that both have."""
         first, second = self.of(problem, one), self.of(problem, other)
         pairs = [(first[split].value(name), second[split].value(name)) for split in first if split in second]
         return geometric_mean([a / b for a, b in pairs if a is not None and b])
 
-    def task(self, problem: Problem) -> str:
+    def task(self, problem: SizedSet) -> str:
         """Return whether classes or numbers were predicted."""
         return next(record.task for record in self.records if (record.set, record.rows) == problem)
-
-    def select(self, sets: Iterable[str]) -> "Results":
-        """Return the results of some sets."""
-        kept = set(sets)
-        return Results([r for r in self.records if r.set in kept], self.set_order, self.contender_order)
 
     def origin(self, command: str) -> str:
         """Return the sentence that says how the numbers were made."""

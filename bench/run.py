@@ -12,10 +12,10 @@ import numpy as np
 from joblib.externals.loky import get_reusable_executor
 from threadpoolctl import threadpool_limits
 
-from bench import records
+from bench import storage
 from bench.contenders import Contender, Measurement
 from bench.problems import Problem, Split, Task
-from bench.records import Key, Record
+from bench.storage import Key, Record
 
 WARM_UP_ROWS = 60
 
@@ -50,9 +50,9 @@ class Conditions:
 
 def run(cases: Iterable[Case], contenders: Sequence[Contender], path: Path, conditions: Conditions) -> int:
     """Measure what the file of records does not have yet; return the number of failures, which are printed."""
-    known = records.read(path)
+    known = storage.read(path)
     done = {record.key for record in known}
-    made_with, commit = records.versions(), records.commit()
+    made_with, commit = storage.versions(), storage.commit()
     failures = 0
     for case, contender, split in _work(cases, contenders):
         key = Key(case.problem.name, len(split.y), split.number, contender.name)
@@ -72,7 +72,7 @@ def run(cases: Iterable[Case], contenders: Sequence[Contender], path: Path, cond
             versions=made_with | contender.versions(),
             commit=commit,
         )
-        records.append(path, record)
+        storage.append(path, record)
         known.append(record)
         done.add(key)
         shown = "" if found.error is None else f", error {found.error:.4g}"

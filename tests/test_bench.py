@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("bench", reason="the bench is not part of an installation")
 
-from bench import documents, records
+from bench import documents, storage
 from bench.__main__ import main, splits
 from bench.contenders import LOGISTIC, RIDGE, Contender, Measurement
 from bench.contenders.grids import pipeline_and_grid
@@ -58,7 +58,7 @@ def measure(table, path, numbers=(0, 1)):
 def test_every_table_runs_and_renders_all_its_blocks(name, tmp_path):
     table, path = TABLES[name], tmp_path / "records.jsonl"
     assert measure(table, path) == 0
-    found = records.read(path)
+    found = storage.read(path)
     assert {record.contender for record in found} == {stub.name for stub in stubs(table)}
     blocks = table.blocks(table.results(found))
     assert tuple(blocks) == table.block_names
@@ -70,7 +70,7 @@ def test_every_table_runs_and_renders_all_its_blocks(name, tmp_path):
 def test_figures_are_drawn_from_records(name, tmp_path):
     table, path = TABLES[name], tmp_path / "records.jsonl"
     measure(table, path)
-    for file, figure in table.figures(table.results(records.read(path))).items():
+    for file, figure in table.figures(table.results(storage.read(path))).items():
         figure.savefig(tmp_path / file)
         assert (tmp_path / file).stat().st_size > 1000
 
@@ -78,35 +78,35 @@ def test_figures_are_drawn_from_records(name, tmp_path):
 def test_records_give_back_what_was_written(tmp_path):
     path = tmp_path / "records.jsonl"
     measure(TABLES["gold"], path)
-    found = records.read(path)
+    found = storage.read(path)
     assert [record.to_json() for record in found] == path.read_text(encoding="utf-8").splitlines()
-    assert records.Record.from_json(found[0].to_json()) == found[0]
+    assert storage.Record.from_json(found[0].to_json()) == found[0]
 
 
 def test_numbers_that_are_not_finite_become_null(tmp_path):
     path = tmp_path / "records.jsonl"
     measure(TABLES["gold"], path)
-    record = replace(records.read(path)[0], error=np.nan, details={"mean": np.inf, "why": "x"})
+    record = replace(storage.read(path)[0], error=np.nan, details={"mean": np.inf, "why": "x"})
     assert json.loads(record.to_json())["error"] is None
-    assert records.Record.from_json(record.to_json()).details == {"mean": None, "why": "x"}
+    assert storage.Record.from_json(record.to_json()).details == {"mean": None, "why": "x"}
 
 
 def test_a_record_with_an_unknown_field_is_refused(tmp_path):
     with pytest.raises(ValueError, match="a record has no host"):
-        records.Record.from_json('{"host": "x"}')
+        storage.Record.from_json('{"host": "x"}')
 
 
 def test_an_interrupted_run_goes_on_where_the_file_ends(tmp_path):
     path, table = tmp_path / "records.jsonl", TABLES["kernel_search"]
     measure(table, path)
-    whole = {record.key for record in records.read(path)}
+    whole = {record.key for record in storage.read(path)}
     lines = path.read_text(encoding="utf-8").splitlines()
     path.write_text("\n".join(lines[:3]) + "\n", encoding="utf-8")
     measure(table, path)
     found = path.read_text(encoding="utf-8").splitlines()
     assert found[:3] == lines[:3]
     assert len(found) == len(lines)
-    assert {record.key for record in records.read(path)} == whole
+    assert {record.key for record in storage.read(path)} == whole
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def test_a_failure_is_told_and_the_run_goes_on(tmp_path, capsys):
     path = tmp_path / "records.jsonl"
     case = Case(Tiny("set", "classes"), None, 0)
     assert run([case], [Failing("one"), Stub("two")], path, Conditions()) == 1
-    assert [record.contender for record in records.read(path)] == ["two"]
+    assert [record.contender for record in storage.read(path)] == ["two"]
     assert "one: MemoryError: too many rows" in capsys.readouterr().err
 
 
@@ -128,7 +128,7 @@ def test_a_contender_that_took_too_long_gets_no_more_rows(tmp_path):
     cases = [Case(problem, rows, 0) for rows in (20, 40)]
     # The stubs take 1 and 5 seconds.
     run(cases, [Stub("seven c"), Stub("four")], path, Conditions(max_seconds=2.0))
-    found = [(record.contender, record.rows, record.seconds) for record in records.read(path)]
+    found = [(record.contender, record.rows, record.seconds) for record in storage.read(path)]
     assert found == [("seven c", 20, 1.0), ("four", 20, 5.0), ("seven c", 40, 1.0)]
 
 
@@ -258,7 +258,7 @@ def test_differences_and_ratios_use_the_splits_that_both_have(tmp_path):
     path, problem = tmp_path / "records.jsonl", Tiny("set", "classes")
     run([Case(problem, None, 0), Case(problem, None, 2)], [Stub("a")], path, Conditions())
     run([Case(problem, None, 2)], [Stub("abc")], path, Conditions())
-    results = Results(records.read(path))
+    results = Results(storage.read(path))
     (place,) = results.problems
     assert results.difference(place, "abc", "a").values.tolist() == [pytest.approx(2.0)]
     assert results.ratio(place, "abc", "a") == pytest.approx(4.2 / 2.2)
@@ -282,7 +282,7 @@ def test_the_command_line_measures_and_prints_a_table(tmp_path, capsys, monkeypa
     options = ["--sets", "ripley", "--sizes", "20", "--splits", "0:2", "--record", str(path)]
     assert main(["overfitting", *options]) == 0
     assert "| ripley | 20 |" in capsys.readouterr().out
-    assert len(records.read(path)) == 4
+    assert len(storage.read(path)) == 4
 
 
 @pytest.mark.parametrize("text", ["3", "5:5", "a:b", "9:3"])
@@ -292,7 +292,7 @@ def test_a_wrong_range_of_splits_is_refused(text):
 
 
 def test_no_record_names_a_machine_or_a_path():
-    for path in records.FOLDER.glob("*.jsonl"):
+    for path in storage.FOLDER.glob("*.jsonl"):
         assert path.stem in TABLES
         text = path.read_text(encoding="utf-8")
         assert "/" not in "".join(line.replace("://", "") for line in text.splitlines())

@@ -9,9 +9,9 @@ from bench import problems
 from bench.contenders import Contender
 from bench.problems import Problem
 from bench.problems.evidence import EVIDENCE
-from bench.records import Record
 from bench.results import Results
 from bench.run import Case, Conditions
+from bench.storage import Record
 
 
 class Table(ABC):
@@ -49,6 +49,10 @@ class Table(ABC):
     @abstractmethod
     def blocks(self, results: Results) -> dict[str, str]:
         """Return the Markdown of every block."""
+
+    def text(self, results: Results, *parts: str) -> str:
+        """Return paragraphs with a last one that tells how the numbers were made."""
+        return "\n\n".join([*parts, results.origin(self.command)])
 
     def figures(self, results: Results) -> dict[str, Any]:
         """Return figures by the name of their file in docs/_static."""

@@ -76,4 +76,4 @@ class CriteriaCost(Table):
                 rows.append([str(problem.rows), name, number(taken, ".3f"), times(ratio)])
         caption = "Processor seconds of a fit and its readings, and times those with one criterion."
         table = grid(["rows", "criteria", "seconds", "times"], rows)
-        return {"criteria_cost": "\n\n".join([caption, table, results.origin(self.command)])}
+        return {"criteria_cost": self.text(results, caption, table)}

@@ -11,8 +11,8 @@ from bench.contenders import Contender, Measurement
 from bench.markdown import grid, number
 from bench.measure import timed
 from bench.problems import Problem, Split, Task
-from bench.records import Record
 from bench.results import Results
+from bench.storage import Record
 from bench.tables.base import Table
 from foldless.cli.papers import gold
 from foldless.inspection import HistogramDisplay

@@ -7,7 +7,7 @@ import numpy as np
 
 from bench.contenders import LOGISTIC, LSSVM, SVM, Boosting, Contender, LiquidSVM, SearchedSVC
 from bench.markdown import error_and_seconds, grid, number
-from bench.results import Problem, Results
+from bench.results import Results, SizedSet
 from bench.tables.base import Table
 
 SIZES = (250, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000)
@@ -48,7 +48,7 @@ class Growth(Table):
             rows.append([f"{name}, *exponent*", "", *exponents])
         picture = "![Seconds against rows](../_static/growth.png)"
         table = grid(["set", "rows", *results.contenders], rows)
-        return {"growth": "\n\n".join([caption, table, picture, results.origin(self.command)])}
+        return {"growth": self.text(results, caption, table, picture)}
 
     def figures(self, results: Results) -> dict[str, Any]:
         """Return seconds against rows, both logarithmic, one panel for a set."""
@@ -67,13 +67,13 @@ class Growth(Table):
         return {"growth.png": figure}
 
 
-def _points(results: Results, problems: Sequence[Problem], name: str) -> tuple[list[int], list[float]]:
+def _points(results: Results, problems: Sequence[SizedSet], name: str) -> tuple[list[int], list[float]]:
     """Return rows and seconds of what was run."""
     known = [problem for problem in problems if results.of(problem, name)]
     return [p.rows for p in known], [results.mean(p, name, "seconds") for p in known]
 
 
-def exponent(results: Results, problems: Sequence[Problem], name: str) -> float:
+def exponent(results: Results, problems: Sequence[SizedSet], name: str) -> float:
     """Return the slope of log seconds against log rows; not a number with fewer than two sizes."""
     rows, seconds = _points(results, [p for p in problems if p.rows >= LARGE_ROWS], name)
     return float(np.polyfit(np.log(rows), np.log(seconds), 1)[0]) if len(rows) > 1 else np.nan

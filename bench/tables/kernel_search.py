@@ -39,8 +39,8 @@ class KernelSearchTable(Table):
     def blocks(self, results: Results) -> dict[str, str]:
         """Return the table, and a sentence for the README."""
         caption = f"Error in % (seconds; times those of {OURS}). {STARS.format(base=BASE)}"
-        parts = [caption, self._table(results), self._verdict(results), results.origin(self.command)]
-        return {"kernel_search": "\n\n".join(parts), "kernel_search_summary": self._summary(results)}
+        text = self.text(results, caption, self._table(results), self._verdict(results))
+        return {"kernel_search": text, "kernel_search_summary": self._summary(results)}
 
     def _table(self, results: Results) -> str:
         rows = []

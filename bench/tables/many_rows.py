@@ -16,7 +16,7 @@ from bench.contenders import (
     NystroemLinear,
 )
 from bench.markdown import error, grid, number, seconds
-from bench.results import Problem, Results
+from bench.results import Results, SizedSet
 from bench.tables.base import Table
 
 
@@ -58,9 +58,9 @@ class ManyRows(Table):
             for problem in results.problems
         ]
         table = grid(["set", "rows", *results.contenders], rows)
-        return {"many_rows": "\n\n".join([caption, table, results.origin(self.command)])}
+        return {"many_rows": self.text(results, caption, table)}
 
-    def _cell(self, results: Results, problem: Problem, name: str) -> str:
+    def _cell(self, results: Results, problem: SizedSet, name: str) -> str:
         if not results.of(problem, name):
             return ""
         mean = partial(results.mean, problem, name)

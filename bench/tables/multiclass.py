@@ -14,7 +14,7 @@ from bench.contenders import LOGISTIC, Contender, Foldless, GaussianProcess
 from bench.contenders.base import Details, EstimatorContender
 from bench.markdown import grid, number, times
 from bench.problems import Split, Task
-from bench.results import Problem, Results
+from bench.results import Results, SizedSet
 from bench.tables.base import Table
 from foldless import KernelLogisticRegression
 from foldless.inspection.metrics import target_information
@@ -22,53 +22,40 @@ from foldless.inspection.metrics import target_information
 FIRST = "one-versus-rest, one kernel"
 
 
-def information(model: Any, split: Split) -> Details:
-    """Return the bits that the probabilities tell about a label, and the number of classes."""
-    known = np.isin(split.y_test, model.classes_)
-    proba = model.predict_proba(split.X_test[known])
-    return {
-        "bits": target_information(split.y_test[known], proba, model.classes_),
-        "classes": len(model.classes_),
-    }
-
-
 @dataclass(frozen=True)
-class Logistic(Foldless):
-    """Kernel logistic regression whose probabilities are looked at."""
+class Informative(EstimatorContender):
+    """A classifier whose probabilities are judged by the bits that they give about a label."""
 
+    tasks = ("classes",)
     details: ClassVar[tuple[str, ...]] = ("bits", "classes")
 
     def measure_details(self, model: Any, split: Split) -> Details:
-        """Return bits and classes."""
-        return information(model, split)
+        """Return the bits, and the number of classes."""
+        known = np.isin(split.y_test, model.classes_)
+        proba = model.predict_proba(split.X_test[known])
+        bits = target_information(split.y_test[known], proba, model.classes_)
+        return {"bits": bits, "classes": len(model.classes_)}
 
 
 @dataclass(frozen=True)
-class OwnKernels(EstimatorContender):
-    """A kernel for every class."""
+class OneKernel(Informative, Foldless):
+    """Kernel logistic regression with one kernel for all classes."""
+
+
+@dataclass(frozen=True)
+class OwnKernels(Informative):
+    """Kernel logistic regression with a kernel for every class."""
 
     name: str = "one-versus-rest, a kernel each"
-    tasks = ("classes",)
-    details: ClassVar[tuple[str, ...]] = ("bits", "classes")
 
     def build(self, task: Task, jobs: int) -> Any:
         """Return as many machines as there are classes, behind a scaler."""
         return make_pipeline(StandardScaler(), OneVsRestClassifier(KernelLogisticRegression(), n_jobs=jobs))
 
-    def measure_details(self, model: Any, split: Split) -> Details:
-        """Return bits and classes."""
-        return information(model, split)
-
 
 @dataclass(frozen=True)
-class Process(GaussianProcess):
-    """A Gaussian process whose probabilities are looked at."""
-
-    details: ClassVar[tuple[str, ...]] = ("bits", "classes")
-
-    def measure_details(self, model: Any, split: Split) -> Details:
-        """Return bits and classes."""
-        return information(model, split)
+class Process(Informative, GaussianProcess):
+    """scikit-learn's Gaussian process."""
 
 
 class Multiclass(Table):
@@ -84,8 +71,8 @@ class Multiclass(Table):
     def contenders(self) -> Sequence[Contender]:
         """One kernel for all classes, one for each, one softmax machine, a Gaussian process."""
         softmax = KernelLogisticRegression(multi_class="multinomial")
-        first = Logistic(FIRST, LOGISTIC.estimator)
-        return first, OwnKernels(), Logistic("multinomial", softmax), Process("GaussianProcessClassifier")
+        first = OneKernel(FIRST, LOGISTIC.estimator)
+        return first, OwnKernels(), OneKernel("multinomial", softmax), Process("GaussianProcessClassifier")
 
     def blocks(self, results: Results) -> dict[str, str]:
         """Return a line for every set and contender."""
@@ -97,9 +84,9 @@ class Multiclass(Table):
             if results.of(problem, name)
         ]
         caption = "Mean over the splits ± standard error."
-        return {"multiclass": "\n\n".join([caption, grid(header, rows), results.origin(self.command)])}
+        return {"multiclass": self.text(results, caption, grid(header, rows))}
 
-    def _row(self, results: Results, problem: Problem, name: str) -> list[str]:
+    def _row(self, results: Results, problem: SizedSet, name: str) -> list[str]:
         return [
             problem.title,
             str(problem.rows),

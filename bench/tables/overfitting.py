@@ -78,4 +78,4 @@ class Overfitting(Table):
         errors = np.array([[results.mean(p, name, "error") for p in results.problems] for name in names])
         ranks = [f"{rank:.1f}" for rank in mean_ranks(errors)]
         table = grid(["set", "rows", *names], [*rows, ["mean rank", "", *ranks]])
-        return {"overfitting": "\n\n".join([caption, table, results.origin(self.command)])}
+        return {"overfitting": self.text(results, caption, table)}

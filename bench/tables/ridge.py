@@ -18,7 +18,7 @@ from bench.contenders.grids import ALPHA_BOUNDS, axis
 from bench.markdown import grid, number, seconds, times
 from bench.measure import timed
 from bench.problems import Split, Task
-from bench.results import Problem, Results
+from bench.results import Results, SizedSet
 from bench.tables.base import Table
 from foldless import KernelRidgeRegressor
 from foldless.criteria import LOO
@@ -101,10 +101,10 @@ class RidgePathTable(Table):
         ]
         header = ["inputs", *(f"n = {n}" for n in sizes)]
         caption = "Times as fast as the grid, geometric mean over the splits."
-        return {"ridge_path": "\n\n".join([caption, grid(header, rows), results.origin(self.command)])}
+        return {"ridge_path": self.text(results, caption, grid(header, rows))}
 
     def _cell(self, results: Results, name: str, rows: int) -> str:
-        return times(results.ratio(Problem(name, rows), "GridSearchCV", "leave-one-out path"))
+        return times(results.ratio(SizedSet(name, rows), "GridSearchCV", "leave-one-out path"))
 
     def _title(self, results: Results, name: str) -> str:
         found = [results.mean(p, "leave-one-out path", "rank") for p in results.problems if p.set == name]
@@ -136,9 +136,9 @@ class RidgeJoint(Table):
         ]
         caption = "Seconds over those of `loo`; root mean squared error against the noiseless function."
         table = grid(["rows, inputs", *results.contenders], rows)
-        return {"ridge_joint": "\n\n".join([caption, table, results.origin(self.command)])}
+        return {"ridge_joint": self.text(results, caption, table)}
 
-    def _cell(self, results: Results, problem: Problem, name: str) -> str:
+    def _cell(self, results: Results, problem: SizedSet, name: str) -> str:
         error = number(results.mean(problem, name, "error"), ".3f")
         return f"{times(results.ratio(problem, name, 'loo'))}, {error}" if error else ""
 
@@ -199,9 +199,9 @@ class RidgePerInput(Table):
         ]
         header = ["", "rows", "seconds", "megabytes", "error", "times as fast", "times less memory"]
         caption = "Root mean squared error against the noiseless function; memory above that of the imports."
-        return {"ridge_ard": "\n\n".join([caption, grid(header, rows), results.origin(self.command)])}
+        return {"ridge_ard": self.text(results, caption, grid(header, rows))}
 
-    def _row(self, results: Results, problem: Problem, name: str) -> list[str]:
+    def _row(self, results: Results, problem: SizedSet, name: str) -> list[str]:
         mean = partial(results.mean, problem, name)
         ratios = [times(results.ratio(problem, PROCESS, name, what)) for what in ("seconds", "megabytes")]
         measured = [seconds(mean("seconds")), number(mean("megabytes"), ".0f"), number(mean("error"), ".3f")]

@@ -96,4 +96,4 @@ class SelectKernel(Table):
             rows.append([name, *cells, *[""] * (len(results.problems) - len(cells)), number(float(power))])
         header = ["", *(f"n = {problem.rows}" for problem in results.problems), "exponent of n"]
         caption = "Seconds for 31 widths (times those of the spectral measure)."
-        return {"select_kernel": "\n\n".join([caption, grid(header, rows), results.origin(self.command)])}
+        return {"select_kernel": self.text(results, caption, grid(header, rows))}

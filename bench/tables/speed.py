@@ -16,7 +16,7 @@ from bench.contenders import (
     SearchedSVC,
 )
 from bench.markdown import STARS, grid, sets_table, times
-from bench.results import Problem, Results, geometric_mean
+from bench.results import Results, SizedSet, geometric_mean
 from bench.tables.base import Table
 
 BASE = "GridSearchCV"
@@ -52,11 +52,10 @@ class Speed(Table):
         """Return the summary for the README, and every set for the manual."""
         bases = [name for name in (BASE, "liquidSVM") if name in results.contenders]
         summary = [self._summary(results, base) for base in bases]
-        origin = results.origin(self.command)
         details = f"Error in % (seconds). {STARS.format(base=BASE)}"
         return {
-            "speed": "\n\n".join([*summary, origin]),
-            "speed_sets": "\n\n".join([details, sets_table(results, BASE), origin]),
+            "speed": self.text(results, *summary),
+            "speed_sets": self.text(results, details, sets_table(results, BASE)),
         }
 
     def _summary(self, results: Results, base: str) -> str:
@@ -71,7 +70,7 @@ class Speed(Table):
         others = [name for name in results.contenders if name != base]
         return caption + "\n\n" + grid(header, [self._row(results, base, name, groups) for name in others])
 
-    def _row(self, results: Results, base: str, name: str, groups: dict[str, list[Problem]]) -> list[str]:
+    def _row(self, results: Results, base: str, name: str, groups: dict[str, list[SizedSet]]) -> list[str]:
         ratios = [
             times(geometric_mean(results.ratio(problem, base, name) for problem in group))
             for group in groups.values()
@@ -86,9 +85,9 @@ class Speed(Table):
         return [name, *ratios, error, f"{lower} of {len(found)}", f"{higher} of {len(found)}"]
 
 
-def size_groups(problems: Sequence[Problem]) -> dict[str, list[Problem]]:
+def size_groups(problems: Sequence[SizedSet]) -> dict[str, list[SizedSet]]:
     """Return the problems by their number of rows."""
-    found: dict[str, list[Problem]] = {}
+    found: dict[str, list[SizedSet]] = {}
     for low, high in pairwise(SIZE_LIMITS):
         group = [problem for problem in problems if low < problem.rows <= high]
         if group:

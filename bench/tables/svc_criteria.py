@@ -56,4 +56,4 @@ class SVCCriteria(Table):
             rows.append([name, *map(number, found), number(found.mean()), number(rank, ".1f"), number(taken)])
         header = ["", *(problem.title for problem in results.problems), "mean", "rank", "seconds"]
         caption = "Test errors in %, their mean over the sets, mean rank, and processor seconds of a fit."
-        return {"svc_criteria": "\n\n".join([caption, grid(header, rows), results.origin(self.command)])}
+        return {"svc_criteria": self.text(results, caption, grid(header, rows))}

@@ -17,7 +17,7 @@ from bench.contenders.grids import axis
 from bench.markdown import grid, number
 from bench.measure import timed
 from bench.problems import Split, Task
-from bench.results import Problem, Results
+from bench.results import Results, SizedSet
 from bench.tables.base import Table
 from foldless.core.targets import as_columns
 from foldless.grams import DenseGram
@@ -102,7 +102,7 @@ class SVMPath(Table):
         sizes = sorted({problem.rows for problem in results.problems})
         names = list(dict.fromkeys(problem.set for problem in results.problems))
         rows = [
-            [name + suffix, *(self._cell(results, Problem(name, n), suffix) for n in sizes)]
+            [name + suffix, *(self._cell(results, SizedSet(name, n), suffix) for n in sizes)]
             for name in names
             for suffix in ("", GIVEN)
         ]
@@ -110,8 +110,8 @@ class SVMPath(Table):
         caption = (
             f"A path of {len(STRENGTHS)} values of C in fits of libsvm at one of them, in processor seconds."
         )
-        return {"svm_path": "\n\n".join([caption, table, results.origin(self.command)])}
+        return {"svm_path": self.text(results, caption, table)}
 
-    def _cell(self, results: Results, problem: Problem, suffix: str) -> str:
+    def _cell(self, results: Results, problem: SizedSet, suffix: str) -> str:
         ratio = results.ratio(problem, OURS + suffix, THEIRS + suffix, "cpu_seconds")
         return number(len(STRENGTHS) * ratio, ".1f")

@@ -53,11 +53,10 @@ class Tables(Table):
             "the seconds of a fit. The default of foldless is kernel logistic regression for classes, kernel ridge "
             "regression for numbers."
         )
-        origin = results.origin(self.command)
         details = "Error in %, or root mean squared error in standard deviations of the target (seconds)."
         return {
-            "tables": "\n\n".join([caption, self._ranks(results), origin]),
-            "tables_sets": "\n\n".join([details, sets_table(results, None), origin]),
+            "tables": self.text(results, caption, self._ranks(results)),
+            "tables_sets": self.text(results, details, sets_table(results, None)),
         }
 
     def _ranks(self, results: Results) -> str:

@@ -10,7 +10,7 @@ from bench.contenders import Contender, Measurement
 from bench.markdown import grid, seconds, times
 from bench.measure import timed
 from bench.problems import Split, Task
-from bench.results import Problem, Results
+from bench.results import Results, SizedSet
 from bench.tables.base import Table
 from foldless import KernelLogisticRegression, KernelSearch, compare
 
@@ -109,9 +109,9 @@ class WorkersTable(Table):
         ]
         header = ["set", "rows", "what", "one worker", "two", "times as fast", "same result"]
         caption = "Seconds of the quickest round."
-        return {"workers": "\n\n".join([caption, grid(header, rows), results.origin(self.command)])}
+        return {"workers": self.text(results, caption, grid(header, rows))}
 
-    def _row(self, results: Results, problem: Problem, work: str) -> list[str]:
+    def _row(self, results: Results, problem: SizedSet, work: str) -> list[str]:
         one, two = (results.of(problem, name_of(work, n_jobs)) for n_jobs in (1, 2))
         slow, fast = (min(record.seconds for record in found.values()) for found in (one, two))
         shared = one.keys() & two.keys()
