@@ -15,6 +15,9 @@ from bench.results import Results
 from bench.storage import Record
 from bench.tables.base import Table
 from foldless.cli.papers import gold
+from foldless.cli.papers.gold_methods import METHODS, score
+from foldless.cli.papers.split import Score, Scores
+from foldless.cli.papers.split import Split as PaperSplit
 from foldless.inspection import HistogramDisplay
 
 # The sets of the paper's figures 2 to 4.
@@ -48,11 +51,11 @@ class GoldMethod(Contender):
 
     def run(self, split: Split, task: Task, jobs: int) -> Measurement:
         """Tune, and judge on the test rows."""
-        rows = gold.Split(split.X, split.y, split.X_test, split.y_test)
-        score, clock = timed(lambda: gold.score(self.name, rows, split.number))
-        steps = int(score.more["steps"])
+        rows = PaperSplit(split.X, split.y, split.X_test, split.y_test)
+        found, clock = timed(lambda: score(self.name, rows, split.number))
+        steps = int(found.more["steps"])
         return Measurement(
-            clock.seconds, score.seconds, score.error, evaluations=steps, details={**score.more}
+            clock.seconds, found.seconds, found.error, evaluations=steps, details={**found.more}
         )
 
     def takes(self, task: Task, rows: int, number: int) -> bool:
@@ -72,7 +75,7 @@ class Gold(Table):
     @property
     def contenders(self) -> Sequence[Contender]:
         """The paper's methods and ours."""
-        return [GoldMethod(name) for name in gold.METHODS]
+        return [GoldMethod(name) for name in METHODS]
 
     def find_problem(self, name: str, data: Path | None) -> Problem:
         """Return a set of the paper."""
@@ -110,24 +113,24 @@ class Gold(Table):
         return found
 
 
-def scores_of(records: Sequence[Record]) -> gold.Scores:
+def scores_of(records: Sequence[Record]) -> Scores:
     """Return the scores by set and method, in the order of the paper's."""
-    found: dict[tuple[str, str], dict[int, gold.Score]] = {}
+    found: dict[tuple[str, str], dict[int, Score]] = {}
     for record in records:
         found.setdefault((record.set, record.contender), {})[record.split] = score_of(record)
-    keys = [(name, method) for name in gold.SIZES for method in gold.METHODS]
+    keys = [(name, method) for name in gold.SIZES for method in METHODS]
     return {key: [score for _, score in sorted(found[key].items())] for key in keys if key in found}
 
 
-def score_of(record: Record) -> gold.Score:
+def score_of(record: Record) -> Score:
     """Return the score of a record; what a method does not have is not a number."""
     error, *more = (np.nan if (v := record.value(name)) is None else v for name in ("error", *SCORES))
-    return gold.Score(error, record.cpu_seconds, dict(zip(SCORES, more, strict=True)))
+    return Score(error, record.cpu_seconds, dict(zip(SCORES, more, strict=True)))
 
 
-def methods_of(scores: gold.Scores) -> list[str]:
+def methods_of(scores: Scores) -> list[str]:
     """Return the methods that were run."""
-    return [name for name in gold.METHODS if any(method == name for _, method in scores)]
+    return [name for name in METHODS if any(method == name for _, method in scores)]
 
 
 def body(table: Any) -> str:
@@ -135,7 +138,7 @@ def body(table: Any) -> str:
     return str(table).split("\n", 2)[2].strip()
 
 
-def trials(scores: gold.Scores) -> str:
+def trials(scores: Scores) -> str:
     """Return how many trials of each method each set has."""
     rows = [
         [method, *(str(len(scores.get((name, method), ()))) for name in gold.SIZES)]
@@ -144,7 +147,7 @@ def trials(scores: gold.Scores) -> str:
     return grid(["trials", *gold.SIZES], rows)
 
 
-def search_seconds(scores: gold.Scores) -> str:
+def search_seconds(scores: Scores) -> str:
     """Return the mean processor seconds of a whole search."""
     mean = {key: float(np.mean([score.seconds for score in found])) for key, found in scores.items()}
     methods = methods_of(scores)
