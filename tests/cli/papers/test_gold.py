@@ -8,7 +8,6 @@ from sklearn.svm import SVC
 
 from foldless import KernelSVC
 from foldless.cli.papers import gold, gold_methods
-from foldless.cli.papers.split import Score
 from foldless.core.contracts import Step
 from foldless.criteria import HyperPrior, ep_posterior
 from foldless.estimators.base import frozen
@@ -164,14 +163,6 @@ def test_the_posterior_and_its_mean_agree_on_the_class(data):
     np.testing.assert_array_equal(
         belief > 0, gold_methods.expansion_outputs(split, problem.kernel, posterior.b) > 0
     )
-
-
-def test_a_record_gives_its_scores_back(tmp_path):
-    watch = gold.record(tmp_path / "scores.jsonl")
-    scores = [Score(5.0 + trial, 2.0, {"mean": 4.0, "steps": 20}) for trial in range(2)]
-    watch("Pima", "EP", 1, scores[1])
-    watch("Pima", "EP", 0, scores[0])
-    assert gold.recorded(tmp_path / "scores.jsonl") == {("Pima", "EP"): scores}
 
 
 def test_the_tables_hold_ours_and_the_paper_s(data, quick):

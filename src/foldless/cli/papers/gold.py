@@ -23,7 +23,6 @@ column of early stopping does: they use the test rows, so they are limits, not r
 Seconds are processor seconds.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,7 +32,7 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer
 
 from foldless.cli.papers.gold_methods import METHODS, score
-from foldless.cli.papers.split import Score, Scores, Split, Watch, counts_by_method
+from foldless.cli.papers.split import Scores, Split, Watch, counts_by_method
 from foldless.cli.papers.table import Cell, PaperTable
 from foldless.core.contracts import Matrix, Vector
 from foldless.core.targets import as_columns
@@ -118,35 +117,6 @@ def n_trials(splits: int | Mapping[str, int] | None, method: str) -> int:
     if splits is None:
         return WALK_TRIALS if METHODS[method].walks else ASCENT_TRIALS
     return splits if isinstance(splits, int) else splits.get(method, 0)
-
-
-def record(path: Path) -> Watch:
-    """Return a ``watch`` for :func:`run` that appends every score to a file as a line of JSON."""
-
-    def watch(dataset: str, method: str, trial: int, score: Score) -> None:
-        named = {
-            "set": dataset,
-            "method": method,
-            "trial": trial,
-            "error": score.error,
-            "seconds": score.seconds,
-        }
-        with open(path, "a", encoding="utf-8") as file:
-            file.write(json.dumps(named | dict(score.more)) + "\n")
-
-    return watch
-
-
-def recorded(*paths: Path) -> Scores:
-    """Return the scores in files of :func:`record`: ``(set, method) -> list of Score``, in the order of METHODS."""
-    trials: dict[tuple[str, str], dict[int, Score]] = {}
-    for path in paths:
-        for line in Path(path).read_text(encoding="utf-8").splitlines():
-            row = json.loads(line)
-            key, trial = (row.pop("set"), row.pop("method")), row.pop("trial")
-            trials.setdefault(key, {})[trial] = Score(row.pop("error"), row.pop("seconds"), row)
-    keys = [(dataset, method) for dataset in SIZES for method in METHODS if (dataset, method) in trials]
-    return {key: [score for _, score in sorted(trials[key].items())] for key in keys}
 
 
 def columns(scores: Scores) -> dict[tuple[str, str], list[float]]:
