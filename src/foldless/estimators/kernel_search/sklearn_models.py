@@ -98,8 +98,17 @@ class EquivalentModel:
         return {}
 
 
+@dataclass(frozen=True, eq=False)
 class NuModel(EquivalentModel):
-    """The support vector machine of ``NuSVC``: C is tuned, and nu follows from the solution."""
+    """The support vector machine of ``NuSVC``: C is tuned, and nu follows from the solution.
+
+    Attributes
+    ----------
+    max_nu : float
+        The largest nu that scikit-learn accepts.
+    """
+
+    max_nu: float = 1.0
 
     def extra_params(self, selection: Selection) -> dict[str, Any]:
         """Return nu, the mean of alpha / C over rows and columns."""
@@ -109,14 +118,7 @@ class NuModel(EquivalentModel):
             machine = HingeSVM(C, bias=True, weights=selection.machine.weights)
             solution = machine.solve(solution.gram, solution.Y)
         nu = float(np.mean(np.abs(solution.alpha)) / solution.machine.C)
-        return {"nu": min(nu, _largest_feasible_nu(self.Y, self.machine.weights))}
-
-
-def _largest_feasible_nu(Y: Matrix, weights: Vector | None) -> float:
-    """Return the largest nu for which every pair of classes has a solution, a little less for rounding."""
-    sizes = np.bincount(class_index(Y), weights)
-    smallest, largest = np.min(sizes), np.max(sizes)
-    return float(NU_MARGIN * 2 * smallest / (smallest + largest))
+        return {"nu": min(nu, self.max_nu)}
 
 
 class GaussianProcessModel(EquivalentModel):
@@ -175,8 +177,15 @@ def _(
 ) -> EquivalentModel:
     kernel, axes = kernel_of(estimator, X, {"gamma": None} if ranges is None else ranges)
     machine = HingeSVM(1.0, bias=True, weights=_row_weights(estimator, y, weight))
-    model = NuModel(kernel, machine, targets(estimator, y), axes)
+    Y = targets(estimator, y)
+    model = NuModel(kernel, machine, Y, axes, max_nu=_max_nu(Y, weight))
     return replace(model, surrogate=_least_squares_surrogate(model))
+
+
+def _max_nu(Y: Matrix, weight: Vector | None) -> float:
+    """Return the largest nu for which every pair of classes has a solution, a little less for rounding."""
+    sizes = np.bincount(class_index(Y), weight)
+    return float(NU_MARGIN * 2 * np.min(sizes) / (np.min(sizes) + np.max(sizes)))
 
 
 def _least_squares_surrogate(model: EquivalentModel) -> EquivalentModel:
