@@ -1,3 +1,5 @@
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import settings
@@ -5,6 +7,17 @@ from hypothesis import settings
 # The same examples in every run, and no stopwatch: a busy machine is not a wrong formula.
 settings.register_profile("foldless", derandomize=True, deadline=None)
 settings.load_profile("foldless")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter):
+    """End the run with a loud line for every reason "NOT TESTED: ..." that tests were skipped for."""
+    result = yield
+    reasons = (str(report.longrepr[2]) for report in terminalreporter.stats.get("skipped", []))
+    untested = Counter(reason.removeprefix("Skipped: ") for reason in reasons if "NOT TESTED:" in reason)
+    for reason, count in untested.items():
+        terminalreporter.write_line(f"!!! {reason} ({count} tests)", red=True, bold=True)
+    return result
 
 
 @pytest.fixture

@@ -173,7 +173,9 @@ def test_a_criterion_that_is_defined_nowhere_says_why(ripley, monkeypatch):
         raise Undefined("there is no fit.")
 
     monkeypatch.setattr(SmoothMachine, "solve", nowhere)
-    with pytest.raises(Undefined, match="loo is defined at none of the points that were tried: there is no fit"):
+    with pytest.raises(
+        Undefined, match="loo is defined at none of the points that were tried: there is no fit"
+    ):
         tune(ripley)
 
 

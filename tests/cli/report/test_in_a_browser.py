@@ -1,14 +1,13 @@
 """The report in Chromium: plots that answer the mouse, no network, no complaint, and names that stay names.
 
 Needs chromium and chromedriver (Debian: apt-get install chromium chromium-driver); `.ci/run` installs them where it
-can. Without them these tests are skipped, and say so. Set FOLDLESS_SCREENSHOTS to a folder to keep pictures.
+can. Without them these tests are skipped, and the last lines of the run say so. Set FOLDLESS_SCREENSHOTS to a folder to keep pictures.
 """
 
 import itertools
 import json
 import os
 import shutil
-import sys
 import warnings
 from pathlib import Path
 
@@ -21,9 +20,10 @@ from oracles.hostile import LABELS, NAMES, hostile_experiment
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
-MISSING = "THE REPORT WAS NOT TESTED IN A BROWSER: chromium or chromedriver is not installed"
-if not (CHROMIUM and DRIVER):
-    print(MISSING, file=sys.stderr)
+MISSING = (
+    "NOT TESTED: the report in a browser. Install chromium, chromedriver and selenium: "
+    "apt-get install chromium chromium-driver; pip install selenium"
+)
 pytestmark = [
     pytest.mark.skipif(not (CHROMIUM and DRIVER), reason=MISSING),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),  # sockets of the driver, closed when it ends

@@ -236,7 +236,7 @@ def outputs(split: Split, problem: Objective, theta: Vector, bayesian: bool) -> 
     solution, belief = solutions.columns[0], None
     if bayesian:
         belief = (
-            _probabilities(split, kernel, ep_posterior(solution), HingeSite(float(np.exp(machine.theta[0]))))
+            _probabilities(split, kernel, ep_posterior(solution), HingeSite(np.exp(machine.theta)))
             - 0.5
         )
     return expansion_outputs(split, kernel, solution.beta, solution.b), belief
