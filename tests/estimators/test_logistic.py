@@ -32,18 +32,10 @@ def moons():
 
 
 LANDMARKS = KernelLogisticRegression(gram="lowrank", n_components=10, max_evaluations=200)
-DRAWN = "landmarks are drawn among the rows, so that a row given twice is another draw than one of weight 2"
-
-
-def excused(estimator):
-    if estimator.gram != "lowrank":
-        return {}
-    return {f"check_sample_weight_equivalence_on_{kind}_data": DRAWN for kind in ("dense", "sparse")}
 
 
 @parametrize_with_checks(
-    [KernelLogisticRegression(), KernelLogisticRegression(C=1.0, kernel=RBF(1.0, "fixed")), LANDMARKS],
-    expected_failed_checks=excused,
+    [KernelLogisticRegression(), KernelLogisticRegression(C=1.0, kernel=RBF(1.0, "fixed")), LANDMARKS]
 )
 def test_scikit_learn_checks(estimator, check):
     with warnings.catch_warnings():

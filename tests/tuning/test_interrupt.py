@@ -30,14 +30,14 @@ class Impatient(LBFGS):
 
 @pytest.fixture
 def hard():
-    """Data that need more landmarks than the first stage has."""
-    X, y = make_waveform(400, random_state=0)
+    """More rows than one stage of the search uses."""
+    X, y = make_waveform(700, random_state=0)
     return X, y == 0
 
 
 def test_an_interrupt_between_stages_keeps_what_was_found(hard):
     search = Impatient()
-    narrow = RBF(0.5, (0.2, 1.0))  # no landmarks come close to its matrix: more stages follow
+    narrow = RBF(2.0, (1.0, 4.0))
     with pytest.warns(SearchWarning, match="interrupted"):
         model = KernelLogisticRegression(narrow, search=search).fit(*hard)
     assert len(search.runs) == 2  # otherwise nothing was interrupted

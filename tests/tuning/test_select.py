@@ -8,15 +8,15 @@ import scipy.sparse as sp
 from sklearn.gaussian_process.kernels import RBF, CompoundKernel, ConstantKernel, WhiteKernel
 
 from foldless import criteria, searches
-from foldless.core.contracts import Stop
+from foldless.core.contracts import Box, Stop
 from foldless.core.errors import LandmarkWarning, SearchWarning, Undefined, UnknownName
 from foldless.datasets import make_ripley, make_twonorm
-from foldless.grams.builders import DenseBuilder, NystromBuilder
+from foldless.grams.builders import DenseBuilder
 from foldless.kernels import gram
 from foldless.machines import SmoothMachine
 from foldless.machines.losses import Logistic
 from foldless.tuning.lookup import as_criterion, as_kernel, as_search
-from foldless.tuning.refinement import RefinementSchedule
+from foldless.tuning.objective import Objective
 from foldless.tuning.select import select
 
 MACHINE = SmoothMachine(Logistic())
@@ -63,7 +63,7 @@ def test_a_name_and_its_object_choose_the_same(ripley):
         ({"kernel": "rbff"}, r"kernel must be one of .*rbf.*; got 'rbff'"),
         ({"criterion": "l00"}, r"criterion must be one of .*loo.*; got 'l00'"),
         ({"search": "newton"}, r"search must be one of grid, .*lbfgs.*; got 'newton'"),
-        ({"gram": "sparse"}, r"gram must be one of auto, dask, dense, lowrank, nystrom; got 'sparse'"),
+        ({"gram": "sparse"}, r"gram must be one of auto, cells, dask, dense, lowrank, nystrom; got 'sparse'"),
     ],
 )
 def test_an_unknown_name_is_an_error_that_lists_the_known(ripley, option, words):
@@ -179,54 +179,61 @@ def test_a_criterion_that_is_defined_nowhere_says_why(ripley, monkeypatch):
         tune(ripley)
 
 
-# Gram approximations.
+# Rows that grow, and the form of the last fit.
 
 
-def kinds(X, kernel=NARROW, **options):
-    """The types of the builders of a schedule, without repetitions."""
-    found = [type(b) for b in RefinementSchedule(X, **options).builders(kernel, np.random.default_rng(0))]
-    return list(dict.fromkeys(found))
+@pytest.fixture(scope="module")
+def many():
+    X, y = make_twonorm(1500, n_features=4, random_state=2)
+    return X, np.where(y == 1, 1.0, -1.0)[:, None]
 
 
-def test_small_problems_are_dense_and_larger_ones_start_on_landmarks(ripley, larger):
-    assert kinds(ripley[0]) == [DenseBuilder]
-    assert kinds(larger[0]) == [NystromBuilder, DenseBuilder]
-    assert kinds(larger[0], gram="lowrank") == [NystromBuilder]
-    assert kinds(larger[0], gram="dense") == [DenseBuilder]
+def test_few_rows_are_searched_and_fitted_whole(ripley):
+    chosen = tune(ripley)
+    assert chosen.form == "whole"
+    assert chosen.steps_on_last_rows == chosen.outcome.trace
+
+
+def test_many_rows_are_searched_in_stages_that_continue_from_the_optima(many):
+    chosen = tune(many)
+    assert 0 < len(chosen.steps_on_last_rows) < len(chosen.outcome.trace)
+    assert all(step.why != "start" for step in chosen.steps_on_last_rows)
+    assert chosen.solution.gram.n == 1500
+
+
+def test_blocks_of_rows_choose_nearly_what_all_rows_do(many):
+    X, Y = many
+    chosen = tune(many)
+    expected = searches.LBFGS()(
+        Objective(as_kernel("rbf", X), MACHINE.with_search_accuracy, criteria.LOO(), DenseBuilder(X), Y),
+        Box(np.array([-4.0, -6.0]), np.array([8.0, 14.0])),
+        [chosen.outcome.best.theta],
+    ).best.value
+    assert chosen.reading.value == pytest.approx(expected, rel=0.03)
+
+
+def test_a_smooth_fit_to_many_rows_is_through_landmarks_that_miss_nothing(many):
+    smooth, rough = tune(many, kernel=WIDE), tune(many, kernel=NARROW)
+    assert smooth.form.endswith("landmarks")
+    assert smooth.approximation_gap < 0.03
+    assert smooth.reading.value == pytest.approx(
+        tune(many, kernel=WIDE, gram="dense").reading.value, rel=1e-3
+    )
+    assert (rough.form, rough.approximation_gap) == ("whole", 0)
 
 
 def test_noise_has_no_low_rank_form(larger):
-    noisy = RBF() + WhiteKernel()
-    assert kinds(larger[0], noisy) == [DenseBuilder]
+    noisy = RBF() + WhiteKernel(1.0, "fixed")
+    assert tune(larger, kernel=noisy).form == "whole"
     with pytest.raises(ValueError, match="cannot hold the WhiteKernel"):
-        kinds(larger[0], noisy, gram="lowrank")
+        tune(larger, kernel=noisy, gram="lowrank")
 
 
-@pytest.mark.parametrize("n", [420, 3000, 20_000, 10_000_000])
-@pytest.mark.parametrize("functions", [1, 9])
-def test_landmarks_grow_from_stage_to_stage_as_far_as_an_evaluation_is_affordable(n, functions):
-    counts = RefinementSchedule(np.empty((n, 1)), "lowrank", None, functions).landmark_counts
-    assert counts[0] >= 1
-    assert np.all(np.diff(counts) > 0)
-    assert counts[-1] <= n
-    if len(counts) > 1:
-        assert n * counts[-1] ** 2 <= 5e9  # operations of one evaluation
-        assert functions * counts[-1] <= 2000  # rows of one linear system
-
-
-def test_a_given_number_of_landmarks_is_used():
-    assert RefinementSchedule(np.empty((3000, 1)), "nystrom", 250).landmark_counts == [250]
-    assert RefinementSchedule(np.empty((420, 1)), "nystrom", 1000).landmark_counts == [420]
-
-
-def test_functions_fitted_together_need_smaller_grams(rng):
-    X = rng.normal(size=(240, 2))
-    assert kinds(X, n_joint_functions=5) == [DenseBuilder]
-    assert kinds(X, n_joint_functions=25) == [NystromBuilder]
-    few, many = (
-        len(RefinementSchedule(X, n_joint_functions=k).last_builder(rng).landmarks) for k in (30, 60)
-    )
-    assert many <= few / 2 + 1
+def test_landmarks_that_were_asked_for_are_searched_on_at_last(larger):
+    chosen = tune(larger, gram="lowrank", n_components=20)
+    assert chosen.form == "20 landmarks"
+    last = chosen.steps_on_last_rows[-1]
+    assert chosen.objective(last.theta).value == pytest.approx(last.value, rel=1e-4)
 
 
 def test_more_landmarks_than_rows_is_warned_about(ripley):
@@ -240,41 +247,27 @@ def test_the_gap_is_what_the_landmarks_leave_out(larger):
     chosen = tune(larger, gram="nystrom", n_components=20)
     lost = 1 - chosen.solution.gram.diag()
     assert chosen.approximation_gap == pytest.approx(np.mean(chosen.solution.precision * lost))
-    assert chosen.approximation_gap > tune(larger, gram="nystrom", n_components=200).approximation_gap
     assert tune(larger, gram="dense").approximation_gap == 0
 
 
-def test_searching_on_landmarks_ends_where_the_dense_search_does(larger):
-    assert tune(larger).reading.value == pytest.approx(tune(larger, gram="dense").reading.value, rel=5e-3)
+def test_if_only_the_parameters_are_needed_one_block_is_fitted(many):
+    whole, block = (tune(many, kernel=NARROW, fit_all_rows=rows) for rows in (True, False))
+    assert np.array_equal(block.outcome.best.theta, whole.outcome.best.theta)
+    assert block.solution.gram.n < 600
 
 
-def test_landmarks_that_miss_much_are_followed_by_a_search_on_the_whole_matrix(larger):
-    chosen, dense = tune(larger, kernel=NARROW), tune(larger, kernel=NARROW, gram="dense")
-    before = len(chosen.outcome.trace) - len(chosen.steps_on_last_gram)
-    assert before > 0
-    assert chosen.approximation_gap == 0
-    assert chosen.reading.value == pytest.approx(dense.reading.value, rel=5e-3)
-    assert all(step.why != "start" for step in chosen.steps_on_last_gram)  # it continues from the optima
+def test_cells_can_be_asked_for(many):
+    X, Y = many
+    chosen = tune(many, gram="cells")
+    assert "cell" in chosen.form
+    assert np.mean(np.sign(chosen.expansion(chosen.kernel, X)) == Y) > 0.9
 
 
-def test_landmarks_that_miss_nothing_are_searched_alone(larger):
-    chosen = tune(larger, kernel=WIDE)
-    assert chosen.steps_on_last_gram == chosen.outcome.trace
-
-
-def test_landmarks_multiply_until_they_suffice(larger):
-    chosen = tune(larger, kernel=NARROW, gram="lowrank")
-    first = tune(larger, kernel=NARROW, gram="nystrom", n_components=100)
-    assert len(chosen.builder.landmarks) > 100
-    assert len(chosen.outcome.trace) > len(chosen.steps_on_last_gram)
-    assert chosen.approximation_gap < first.approximation_gap
-
-
-def test_if_only_the_parameters_are_needed_the_last_fit_stays_on_the_landmarks(larger):
-    fine, coarse = (tune(larger, kernel=WIDE, refine_last_fit=refine) for refine in (True, False))
-    assert isinstance(coarse.builder, NystromBuilder)
-    assert np.array_equal(coarse.outcome.best.theta, fine.outcome.best.theta)
-    assert coarse.approximation_gap >= fine.approximation_gap == 0
+def test_landmarks_too_few_for_the_kernel_are_warned_about(rng):
+    X = rng.uniform(-2, 2, size=(1200, 2))
+    Y = np.where(np.sum(np.floor(1.5 * X), axis=1) % 2 == 0, 1.0, -1.0)[:, None]
+    with pytest.warns(LandmarkWarning, match="does worse on left-out rows"):
+        tune((X, Y), kernel=NARROW, gram="lowrank", n_components=5)
 
 
 def test_no_random_state_is_the_same_every_time(larger):
@@ -288,9 +281,9 @@ def test_no_random_state_is_the_same_every_time(larger):
 
 
 @pytest.mark.parametrize("budget", [1, 4, 12])
-def test_a_budget_covers_all_stages_and_is_warned_about(larger, budget):
+def test_a_budget_covers_all_stages_and_is_warned_about(many, budget):
     with pytest.warns(SearchWarning, match=f"lbfgs ended after {budget} evaluations. The evaluation budget"):
-        chosen = tune(larger, kernel=NARROW, max_evaluations=budget)
+        chosen = tune(many, kernel=NARROW, max_evaluations=budget)
     assert len(chosen.outcome.trace) == budget
     assert chosen.outcome.stop is Stop.BUDGET
 
@@ -317,9 +310,9 @@ def test_an_interrupt_keeps_the_best(ripley, monkeypatch):
     assert chosen.outcome.best.value == min(step.value for step in chosen.outcome.trace)
 
 
-def test_watch_sees_every_evaluation_of_every_stage(larger):
+def test_watch_sees_every_evaluation_of_every_stage(many):
     seen = []
-    chosen = tune(larger, watch=seen.append)
+    chosen = tune(many, watch=seen.append)
     assert tuple(seen) == chosen.outcome.trace
 
 

@@ -35,9 +35,9 @@ def test_the_step_kept_is_the_best_on_the_rows_held_out(noisy):
     plain = tune((X[train], Y[train]), LBFGS())
     costs = [
         held_out_cost(plain.objective, s.theta, X[test], Y[test])
-        for s in improvements(plain.steps_on_last_gram)
+        for s in improvements(plain.steps_on_last_rows)
     ]
-    kept = improvements(plain.steps_on_last_gram)[int(np.argmin(costs))]
+    kept = improvements(plain.steps_on_last_rows)[int(np.argmin(costs))]
     assert np.array_equal(chosen.outcome.best.theta, kept.theta)
     assert min(costs) < costs[-1]  # it did stop early here
     assert chosen.solution.gram.n == 60  # and the fit is to all rows

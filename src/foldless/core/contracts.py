@@ -320,6 +320,16 @@ class Machine(ABC):
         """Return how many functions one linear system holds when ``Y`` has so many columns."""
         return 1
 
+    @property
+    def fits_by_cells(self) -> bool:
+        """Whether the machine can be fitted cell by cell; see :mod:`foldless.tuning.cellwise`."""
+        return False
+
+    @property
+    def fits_on_blocks(self) -> bool:
+        """Whether a search may fit the machine to parts of the rows; see :mod:`foldless.tuning.row_blocks`."""
+        return True
+
     def one_class_output(self, n: int) -> float:
         """Return the size of the output for n rows of one class, where nothing else can be learned."""
         return 1.0
@@ -456,6 +466,8 @@ class Evaluation:
         Named quantities that the criterion read on the way.
     gradient_error : callable, optional
         Returns the standard errors of a sampled gradient.
+    n_rows : int, optional
+        Rows that were used.
     """
 
     value: float
@@ -464,6 +476,7 @@ class Evaluation:
     warm_start: Any = None
     parts: Mapping[str, float] = field(default_factory=dict)
     gradient_error: Callable[[], Vector] | None = None
+    n_rows: int | None = None
 
     @cached_property
     def error(self) -> Vector | None:
@@ -515,6 +528,8 @@ class Step:
         Why the objective is undefined.
     error : array of shape (p,), optional
         Standard errors of a sampled gradient.
+    n_rows : int, optional
+        Rows that the evaluation used.
     """
 
     theta: Vector
@@ -524,6 +539,7 @@ class Step:
     gradient: Vector | None = None
     note: str = ""
     error: Vector | None = None
+    n_rows: int | None = None
 
 
 class Stop(Enum):

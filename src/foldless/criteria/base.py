@@ -57,8 +57,13 @@ class Criterion:
     tunes_kernel: ClassVar[bool] = True
     reason_against: ClassVar[str] = ""
     may_diverge_in_C: ClassVar[bool] = False  # its minimum over the regularisation may mean nothing
+    needs_proper_offset: ClassVar[bool] = (
+        False  # it needs a prior of the offset, which is then part of the kernel
+    )
     ignores_machine: ClassVar[bool] = False  # it depends on kernel and targets alone
-    needs_fit: ClassVar[bool] = True  # False if it reads the problem (gram, labels, C, loss) and not its solution
+    needs_fit: ClassVar[bool] = (
+        True  # False if it reads the problem (gram, labels, C, loss) and not its solution
+    )
 
     _readers: ClassVar[dict[type, str]] = {}  # type of solution -> name of the method that reads it
 

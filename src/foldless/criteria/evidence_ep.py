@@ -40,6 +40,7 @@ class EvidenceEP(Criterion):
     tolerance: float = 1e-9
     name: ClassVar[str] = "evidence-ep"
     needs_fit: ClassVar[bool] = False
+    needs_proper_offset: ClassVar[bool] = True
 
     def nats_per_unit(self, machine, n, k):
         """Return n k: it is the mean over points and columns."""

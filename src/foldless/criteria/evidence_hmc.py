@@ -67,6 +67,7 @@ class EvidenceHMC(Criterion):
     batches: int = 8
     name: ClassVar[str] = "evidence-hmc"
     needs_fit: ClassVar[bool] = False
+    needs_proper_offset: ClassVar[bool] = True
 
     def __post_init__(self):
         if self.chains < 2:

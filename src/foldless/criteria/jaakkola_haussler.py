@@ -33,6 +33,7 @@ class JaakkolaHaussler(Criterion):
     """
 
     name: ClassVar[str] = "jaakkola-haussler"
+    needs_proper_offset: ClassVar[bool] = True
 
     @reads(SmoothSolution)
     def _read_smooth(self, solution: SmoothSolution) -> Reading:

@@ -1,7 +1,8 @@
 """What all estimators share: checked data in, ``select``, fitted attributes out. No formulas."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +18,7 @@ from foldless.core.linalg import check_semidefinite
 from foldless.core.targets import MIN_ROWS, class_index, encode_labels
 from foldless.criteria.base import Criterion
 from foldless.estimators.validation import naming_text_columns
+from foldless.grams.expansion import CellExpansion, Expansion
 from foldless.kernels import gram
 from foldless.searches.base import Search
 from foldless.tuning.progress import progress
@@ -108,10 +110,14 @@ class BaseKernelEstimator(BaseEstimator):
         self.criterion_value_ = float(selection.reading.value)
         self.trace_ = list(selection.outcome.trace)
         self.n_evaluations_ = len(self.trace_)
-        points, coefficients = selection.builder.expansion(selection.solution.gram, selection.solution.alpha)
-        self.X_fit_ = self._rows if self._pairwise else points
-        self.dual_coef_ = coefficients.T
-        self.intercept_ = np.asarray(selection.solution.b, dtype=float)
+        if isinstance(selection.expansion, CellExpansion):
+            self.cells_: CellExpansion | None = selection.expansion
+            return
+        expansion = cast(Expansion, selection.expansion)
+        self.cells_ = None
+        self.X_fit_ = self._rows if self._pairwise else expansion.points
+        self.dual_coef_ = expansion.coefficients.T
+        self.intercept_ = expansion.intercept
 
     def params_at(self, theta: Vector) -> dict[str, Any]:
         """Return the parameters that make ``fit`` only solve at ``theta``: the kernel, fixed, and C or alpha."""
@@ -127,6 +133,9 @@ class BaseKernelEstimator(BaseEstimator):
 
     def _outputs(self, X: ArrayLike) -> Matrix:
         """Return the outputs (n, k) at new points."""
+        check_is_fitted(self)
+        if self.cells_ is not None:
+            return self._each_block(X, partial(self.cells_, self.kernel_))
         return self._each_block(X, lambda rows: self._cross(rows) @ self.dual_coef_.T) + self.intercept_
 
     def _each_block(self, X: ArrayLike, compute: Callable[[Any], np.ndarray]) -> np.ndarray:
@@ -134,7 +143,8 @@ class BaseKernelEstimator(BaseEstimator):
         check_is_fitted(self)
         with naming_text_columns(X):
             points: Any = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        step = max(1, PREDICT_BLOCK_ENTRIES // max(1, self.dual_coef_.shape[1]))
+        n_points = self.dual_coef_.shape[1] if self.cells_ is None else self.cells_.n_points
+        step = max(1, PREDICT_BLOCK_ENTRIES // max(1, n_points))
         return np.concatenate([compute(points[i : i + step]) for i in range(0, points.shape[0], step)])
 
     def _cross(self, X: Any) -> Matrix:

@@ -23,12 +23,13 @@ max_evaluations : int, default=None
     Largest number of evaluations of the criterion.
 time_budget : float, default=None
     Largest number of seconds for the search.
-gram : {"auto", "dense", "lowrank", "nystrom", "dask"}, default="auto"
-    Form of the kernel matrix. ``"auto"`` takes as many landmarks as change the result, or the whole matrix.
+gram : {"auto", "dense", "lowrank", "nystrom", "cells", "dask"}, default="auto"
+    Form of the last fit. ``"auto"`` takes the whole matrix, as many landmarks as change the result, or cells, whichever
+    suits the rows.
 n_components : int, default=None
     Number of landmarks. ``None`` derives it from the data.
 random_state : int or RandomState, default=None
-    Seed of the landmarks; ``None`` gives the same ones every time.
+    Seed of the blocks of rows and of the landmarks; ``None`` gives the same ones every time.
 n_jobs : int, default=None
     Number of candidate kernels, or of local searches for a single kernel, that run at the same time with one BLAS
     thread each. ``None`` runs one after the other.

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin
@@ -11,7 +10,7 @@ from sklearn.utils import compute_sample_weight
 
 from foldless.core.contracts import Machine, Matrix
 from foldless.core.errors import UnknownName
-from foldless.criteria import loo_outputs
+from foldless.criteria.left_out import left_out_outputs
 from foldless.estimators.base import (
     BaseKernelClassifier,
     CriterionLike,
@@ -22,7 +21,7 @@ from foldless.estimators.base import (
 )
 from foldless.estimators.docstrings import document_shared
 from foldless.estimators.validation import regularisation
-from foldless.machines import SmoothMachine, SoftmaxMachine, SoftmaxSolution
+from foldless.machines import SmoothMachine, SoftmaxMachine
 from foldless.machines.losses import Logistic
 
 MULTI_CLASS = ("ovr", "multinomial")
@@ -133,7 +132,7 @@ class KernelLogisticRegression(ClassifierMixin, BaseKernelClassifier):
         selection = self._select(X, Y, machine, tune_machine=tune_C)
         self._store(selection)
         self.C_ = selection.machine.C
-        outputs = _loo_columns(selection.solution)
+        outputs = left_out_outputs(selection.solution)
         self.loo_decision_ = self._one_or_all(outputs)
         self.loo_proba_ = self._probabilities(outputs)
         return self
@@ -160,10 +159,3 @@ class KernelLogisticRegression(ClassifierMixin, BaseKernelClassifier):
             their sum.
         """
         return self._probabilities(self._outputs(X))
-
-
-def _loo_columns(solution: Any) -> Matrix:
-    """Return the approximate leave-one-out outputs (n, k)."""
-    if isinstance(solution, SoftmaxSolution):
-        return loo_outputs(solution)
-    return np.column_stack([loo_outputs(column) for column in solution.columns])

@@ -8,6 +8,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_sample_weight
 
 from foldless.core.contracts import Matrix
+from foldless.criteria.left_out import left_out_outputs
 from foldless.estimators.base import (
     BaseKernelClassifier,
     CriterionLike,
@@ -125,7 +126,7 @@ class KernelLSSVC(ClassifierMixin, BaseKernelClassifier):
         selection = self._select(X, Y, machine, tune_machine=tune_C)
         self._store(selection)
         self.C_ = selection.machine.C
-        outputs = selection.solution.loo_outputs
+        outputs = left_out_outputs(selection.solution)
         self.loo_decision_ = self._one_or_all(outputs)
         self.calibration_ = calibrate(outputs, Y, counts)
         self.loo_proba_ = self.calibration_(outputs)

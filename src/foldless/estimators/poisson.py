@@ -9,7 +9,7 @@ from sklearn.metrics import d2_tweedie_score
 from sklearn.utils import Tags
 
 from foldless.core.contracts import Vector
-from foldless.criteria import loo_outputs
+from foldless.criteria.left_out import left_out_outputs
 from foldless.estimators.base import (
     BaseKernelEstimator,
     CriterionLike,
@@ -115,7 +115,7 @@ class KernelPoissonRegressor(RegressorMixin, BaseKernelEstimator):
         selection = self._select(X, y[:, None], machine, tune_machine=tune_alpha)
         self._store(selection)
         self.alpha_ = 1 / selection.machine.C
-        self.loo_decision_ = loo_outputs(selection.solution.columns[0])
+        self.loo_decision_ = left_out_outputs(selection.solution)[:, 0]
         return self
 
     def _machine_params(self, machine: Any) -> dict[str, float]:

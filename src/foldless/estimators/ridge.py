@@ -9,6 +9,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from foldless.core.contracts import Matrix
 from foldless.core.errors import Undefined
+from foldless.criteria.left_out import left_out_outputs
 from foldless.estimators.base import (
     BaseKernelRegressor,
     CriterionLike,
@@ -141,10 +142,10 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
         self._counts = counts
         # An exact fit leaves no residuals to estimate the noise from.
         with suppress(Undefined):
-            self.noise_variance_ = selection.solution.variances()
+            if self.cells_ is None:
+                self.noise_variance_ = selection.solution.variances()
         if selection.criterion.name == "loo":
-            root = np.ones(len(Y)) if counts is None else np.sqrt(counts)
-            self.loo_decision_ = self._shaped(Y - selection.solution.loo_residuals / root[:, None])
+            self.loo_decision_ = self._shaped(left_out_outputs(selection.solution))
         return self
 
     def _machine_params(self, machine: Any) -> dict[str, float]:
@@ -189,6 +190,10 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
             raise Undefined(
                 "standard deviations need k(x, x) of the new points, which kernel='precomputed' lacks."
             )
+        if self.cells_ is not None:
+            raise Undefined(
+                "a fit by cells has no common posterior, so there are no standard deviations. Use gram='lowrank'."
+            )
         if not hasattr(self, "noise_variance_"):
             raise Undefined(
                 "the targets are fitted exactly: no residual is left to estimate the noise from, so there are no "
@@ -215,7 +220,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
         """Leave the working matrices out, but keep the variance if it is a small matrix of landmarks."""
         # A penalty without an inverse has no variance.
         with suppress(Undefined):
-            if hasattr(self, "selection_") and not self.selection_.solution.gram.dense:
+            if hasattr(self, "selection_") and self.selection_.approximation_gap > 0:
                 self._posterior_variance()
         state = super().__getstate__()
         if not isinstance(state.get("_variance"), LandmarkVariance):

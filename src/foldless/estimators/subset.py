@@ -11,6 +11,7 @@ from foldless.core.contracts import Matrix
 from foldless.estimators.base import BaseKernelRegressor, CriterionLike, KernelLike, Rows, SearchLike, Seed
 from foldless.estimators.docstrings import document_shared
 from foldless.machines import Ridge, Subset, forward
+from foldless.tuning.last_fit import WHOLE_MAX_ROWS
 from foldless.tuning.lookup import as_criterion
 
 
@@ -129,16 +130,24 @@ class KernelSubsetRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegresso
         """Tune the kernel by ridge regression, then add functions one by one."""
         ridge = Ridge(1.0, machine.bias, machine.weights, row_counts=machine.row_counts)
         criterion = as_criterion(self.criterion)
-        tuned = self._select(X, Y, ridge, criterion=criterion if criterion.tunes_kernel else "loo")
+        tuned = self._select(
+            X, Y, ridge, criterion=criterion if criterion.tunes_kernel else "loo", gram=self._form(len(Y))
+        )
         gram = tuned.solution.gram
         criterion = criterion.with_data_estimates(ridge, [gram], Y)
         found = forward(gram, Y, lambda s: criterion(s).value, machine, self.max_size, self.pool)
         machine = replace(machine, indices=found.indices)
         solution = machine.solve(gram, Y)
         reading = criterion(solution)
-        self._store(replace(tuned, machine=machine, criterion=criterion, solution=solution, reading=reading))
+        self._store(replace(tuned.with_solution(machine, solution), criterion=criterion, reading=reading))
         self.path_ = found.values
         return self._keep(found.indices)
+
+    def _form(self, n: int) -> str:
+        """Return the form of the Gram in which the basis functions are chosen: one matrix for all rows."""
+        if self.gram != "auto":
+            return self.gram
+        return "dense" if n <= WHOLE_MAX_ROWS else "lowrank"
 
     def _given_indices(self) -> Rows:
         """Return the given indices, counted among the rows with a positive weight."""

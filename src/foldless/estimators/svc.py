@@ -11,10 +11,10 @@ from sklearn.utils import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
 from foldless.core.contracts import Matrix, Vector
-from foldless.core.errors import Undefined, UnknownName
+from foldless.core.errors import UnknownName
 from foldless.criteria import SAFE_AMPLITUDES, ep_posterior, loo_outputs
 from foldless.criteria.base import Criterion
-from foldless.criteria.derivatives.svm import span_margins
+from foldless.criteria.left_out import left_out_outputs
 from foldless.criteria.posteriors.ep import HingeSite, SquaredHingeSite
 from foldless.criteria.posteriors.prediction import log_odds, variance_matrix
 from foldless.estimators.base import (
@@ -30,6 +30,7 @@ from foldless.estimators.docstrings import document_shared
 from foldless.estimators.validation import regularisation
 from foldless.kernels.evaluate import diagonal
 from foldless.machines import HingeSVM, SquaredHingeSVM
+from foldless.tuning.cellwise import CellSolution
 from foldless.tuning.lookup import as_criterion, as_kernel
 from foldless.tuning.result import Selection
 
@@ -182,7 +183,7 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
         self._posterior = self._posterior_of(selection)
         self.calibration_ = calibrate(outputs, Y, weights) if self._posterior is None else None
         self.loo_proba_ = None if self.calibration_ is None else self.calibration_(outputs)
-        if self._posterior is None and selection.solution.gram.dense:
+        if self._posterior is None and selection.form == "whole":
             self._keep_support()
         return self
 
@@ -288,18 +289,6 @@ def _look_up(what: str, name: str, table: Mapping[str, Any]) -> Any:
 def _loo_columns(selection: Selection) -> Matrix:
     """Return leave-one-out outputs (n, k); those of the hinge machine by refits only if the criterion is ``"loo"``."""
     by_refits = selection.criterion.name == "loo"
-    columns = selection.solution.columns
-    return np.column_stack(
-        [loo_outputs(column) if by_refits else _cheap_loo_outputs(column) for column in columns]
-    )
-
-
-def _cheap_loo_outputs(column: Any) -> Vector:
-    """Return leave-one-out outputs without refits where they exist."""
-    if not isinstance(column.machine, HingeSVM):
-        return loo_outputs(column)
-    try:
-        return column.y * span_margins(column)
-    except Undefined:
-        # With a free bias and no point on the margin the span does not exist.
-        return loo_outputs(column)
+    if not by_refits or isinstance(selection.solution, CellSolution):
+        return left_out_outputs(selection.solution)
+    return np.column_stack([loo_outputs(column) for column in selection.solution.columns])

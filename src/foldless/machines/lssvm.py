@@ -78,6 +78,11 @@ class LSSVM(MachineWithC):
         """The machine that solves through eigenpairs, which many values of C on one Gram share."""
         return replace(self, route="spectrum")
 
+    @property
+    def fits_by_cells(self) -> bool:
+        """Whether the machine can be fitted cell by cell; see :mod:`foldless.tuning.cellwise`."""
+        return True
+
     def on_rows(self, rows: NDArray[np.intp]) -> Self:
         """Return the machine for some of the rows, with their weights, counts and costs."""
         return super().on_rows(rows)._with_rows(rows, costs=self.costs)

@@ -114,6 +114,11 @@ class Ridge(LinearMachine):
         """Whether the penalty is the Gram matrix itself, so that it changes with the kernel."""
         return isinstance(self.penalty, str) and self.penalty == "K"
 
+    @property
+    def fits_by_cells(self) -> bool:
+        """Whether the machine can be fitted cell by cell; see :mod:`foldless.tuning.cellwise`."""
+        return self.penalty_is_kernel
+
     def on_rows(self, rows: NDArray[np.intp]) -> Self:
         """Return the machine for some of the rows, with their weights and counts and the penalty of their coefficients."""
         fewer = super().on_rows(rows)

@@ -63,6 +63,11 @@ class SmoothMachine(MachineWithC):
         """The machine at the lower accuracy that suffices while searching."""
         return replace(self, decrement=max(self.decrement, SEARCH_DECREMENT))
 
+    @property
+    def fits_by_cells(self) -> bool:
+        """Whether the machine can be fitted cell by cell; see :mod:`foldless.tuning.cellwise`."""
+        return True
+
     def one_class_output(self, n: int) -> float:
         """Return the log-odds of a class that was seen n times and never contradicted, by Laplace's rule."""
         return float(np.log(n + 1))

@@ -68,6 +68,11 @@ class Subset(LinearMachine):
             raise ValueError("weights must be positive; leave out rows of weight zero.")
         object.__setattr__(self, "indices", S)
 
+    @property
+    def fits_on_blocks(self) -> bool:
+        """False: the basis functions belong to given rows."""
+        return False
+
     def on_rows(self, rows: NDArray[np.intp]) -> Self:
         """Return the machine for some of the rows; it loses the kernel functions of the others."""
         place = {row: position for position, row in enumerate(np.asarray(rows).tolist())}

@@ -67,6 +67,11 @@ class SupportVectorMachine(MachineWithC):
         if self.weights is not None and not np.all(np.asarray(self.weights) >= 0):
             raise ValueError("weights must not be negative.")
 
+    @property
+    def fits_by_cells(self) -> bool:
+        """Whether the machine can be fitted cell by cell; see :mod:`foldless.tuning.cellwise`."""
+        return True
+
     def solve(self, gram: Gram, Y: Matrix, start: list[Sets] | None = None) -> "SupportSolutions":
         """Fit one problem per column of ``Y``.
 

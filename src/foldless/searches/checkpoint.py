@@ -84,14 +84,16 @@ def _row(step: Step) -> dict[str, Any]:
         "gradient": None if step.gradient is None else list(step.gradient),
         "note": step.note,
     }
-    return row if step.error is None else row | {"error": list(step.error)}
+    extra = {} if step.error is None else {"error": list(step.error)}
+    return row | extra | ({} if step.n_rows is None else {"n_rows": step.n_rows})
 
 
 def _step(row: dict[str, Any]) -> Step:
     gradient = None if row["gradient"] is None else np.array(row["gradient"], dtype=float)
     theta = np.array(row["theta"], dtype=float)
     error = np.array(row["error"], dtype=float) if "error" in row else None
-    return Step(theta, float(row["value"]), float(row["seconds"]), row["why"], gradient, row["note"], error)
+    value, seconds = float(row["value"]), float(row["seconds"])
+    return Step(theta, value, seconds, row["why"], gradient, row["note"], error, row.get("n_rows"))
 
 
 def _rows(file: Path) -> list[dict[str, Any]]:

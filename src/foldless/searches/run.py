@@ -124,7 +124,9 @@ class SearchRun:
         if evaluation.warm_start is not None:
             self._warm_start = evaluation.warm_start
         value = np.inf if np.isnan(evaluation.value) else float(evaluation.value)
-        step = Step(theta, value, time.perf_counter() - begun, why, slope, evaluation.note, error)
+        step = Step(
+            theta, value, time.perf_counter() - begun, why, slope, evaluation.note, error, evaluation.n_rows
+        )
         if self._checkpoint is not None:
             self._checkpoint.write(step)
         return step

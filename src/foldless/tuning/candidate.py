@@ -1,8 +1,10 @@
-r"""One candidate kernel: a search on each Gram approximation in turn, and the final fit."""
+r"""One candidate kernel: a search on blocks of rows, stage by stage, and the last fit to all rows."""
 
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -10,24 +12,26 @@ import numpy as np
 from joblib import hash as joblib_hash
 from sklearn.gaussian_process.kernels import Kernel
 
-from foldless.core.contracts import Box, Machine, Matrix, Outcome, Step, Stop, Vector, Watch
-from foldless.core.errors import CriterionWarning, SearchWarning, Undefined
+from foldless.core.contracts import Box, Machine, Matrix, Outcome, Reading, Step, Stop, Vector, Watch
+from foldless.core.errors import CriterionWarning, LandmarkWarning, SearchWarning, Undefined
 from foldless.criteria.base import Criterion
-from foldless.grams.builders import Builder
+from foldless.criteria.left_out import left_out_outputs, row_losses
+from foldless.grams.builders import DenseBuilder
+from foldless.grams.cells import CellTree
+from foldless.kernels.precomputed import is_precomputed
 from foldless.machines import NoMachine
 from foldless.searches.base import Search
-from foldless.tuning.objective import Objective
-from foldless.tuning.refinement import RefinementSchedule, approximation_gap
+from foldless.tuning.last_fit import FittedForm, LastFit, loses
+from foldless.tuning.objective import UNDEFINED_ERRORS, Objective
 from foldless.tuning.result import Selection
+from foldless.tuning.row_blocks import BlockObjective, Rows, search_stages
 from foldless.tuning.search_space import SearchSpace
+from foldless.tuning.shared_cache import SharedGrams
 
-# Approximation gap e / n at which more landmarks no longer matter, and at which a search on the whole matrix, whose
-# evaluations take ten times longer, no longer pays.
-MAX_GAP, MAX_GAP_BEFORE_DENSE = 0.03, 0.3
-# Rows up to which the last fit is on the whole matrix even if the search needed less.
-REFINED_FIT_MAX_ROWS = 1500
 # A regularisation is at its bound if it is closer than this fraction of the range.
 BOUND_FRACTION = 1e-3
+# Cells, drawn at random, on which the parameters are adapted to cells, and evaluations that this may take.
+N_POLISH_CELLS, POLISH_MAX_EVALUATIONS = 3, 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,43 +58,24 @@ class RunOptions:
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """One Gram approximation after the search on it.
+    """The search on some rows, when it is over.
 
     Attributes
     ----------
-    objective : Objective
+    objective : Objective or BlockObjective
     outcome : Outcome
-        The best step and the optima on this Gram; the trace is that of all stages so far.
+        The best step and the optima on these rows; the trace is that of all stages so far.
     steps : tuple of Step
-        The steps on this Gram.
-    gap : float
-        Approximation gap at the best step.
-    fit_start : object
-        Warm start for a fit at the best step.
+        The steps on these rows.
     """
 
-    objective: Objective
+    objective: Objective | BlockObjective
     outcome: Outcome
     steps: tuple[Step, ...]
-    gap: float
-    fit_start: Any
-
-    @classmethod
-    def after(cls, before: "Stage | None", objective: Objective, outcome: Outcome) -> "Stage":
-        """Return the stage of a search that follows another; the fit behind the gap is not kept, for it is large."""
-        kernel, _, solution = objective.solve(outcome.best.theta)
-        gap = approximation_gap(kernel, objective.builder.X, solution)
-        trace = outcome.trace if before is None else before.outcome.trace + outcome.trace
-        return cls(objective, replace(outcome, trace=trace), outcome.trace, gap, solution.start)
 
     def ended_by(self, stop: Stop) -> "Stage":
         """Return the stage as the last one, for another reason than its own."""
         return replace(self, outcome=replace(self.outcome, stop=stop))
-
-    @property
-    def is_last(self) -> bool:
-        """Whether no other Gram needs to be searched."""
-        return self.gap <= MAX_GAP or self.outcome.stop.cut_short
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,34 +84,39 @@ class CandidateTuner:
 
     Parameters
     ----------
-    schedule : RefinementSchedule
-        The points, and how their Grams are approximated.
+    X : array or sparse matrix of shape (n, d)
     Y : array of shape (n, k)
     machine, criterion, search
+    gram : str or SharedGrams
+        The form of the last fit.
+    n_components : int, optional
+        Number of landmarks, if the user fixed it.
     tune_machine : bool
         Whether the regularisation is tuned with the kernel.
     regularisation : pair of float, optional
         Lowest and highest value of it.
-    refine_last_fit : bool
-        Whether the last fit may use a more accurate Gram than the search.
-    seed : int or Generator
-        Draws the landmarks.
+    fit_all_rows : bool
+        Whether the last fit is to all rows; a block of them is enough where only the parameters are wanted.
+    seed : int
+        Draws blocks of rows and landmarks.
     options : RunOptions
     """
 
-    schedule: RefinementSchedule
+    X: Any
     Y: Matrix
     machine: Machine
     criterion: Criterion
     search: Search
+    gram: str | SharedGrams = "auto"
+    n_components: int | None = None
     tune_machine: bool = True
     regularisation: tuple[float, float] | None = None
-    refine_last_fit: bool = True
+    fit_all_rows: bool = True
     seed: Any = 0
     options: RunOptions = field(default_factory=RunOptions)
 
     def tune(self, kernel: Kernel, number: int = 0) -> Selection:
-        """Search on each Gram approximation in turn until it is accurate enough, then fit at the best point.
+        """Search on blocks of rows, stage by stage, then fit all rows at the best point.
 
         Parameters
         ----------
@@ -134,29 +124,81 @@ class CandidateTuner:
         number : int
             Position among the candidates; it is part of the name of the search in a checkpoint.
         """
-        rng, begun = np.random.default_rng(self.seed), time.perf_counter()
+        begun, last_fit = time.perf_counter(), self.last_fit
+        last_fit.check(kernel)
         space, section = self.space(kernel), self.section(kernel, number)
         stage: Stage | None = None
-        for i, builder in enumerate(self.schedule.builders(kernel, rng)):
-            if stage is not None and stage.gap <= MAX_GAP_BEFORE_DENSE and builder.exact:
-                break
-            objective = self.objective(kernel, builder)
+        for i, objective in enumerate(self.objectives(kernel)):
             stage = self.search_on(objective, space, stage, begun, f"{section}.{i}")
-            if stage.is_last:
+            if stage.outcome.stop.cut_short:
                 break
         assert stage is not None
         self.warn_if_cut_short(stage.outcome)
         self.warn_if_at_bound(stage.outcome.best.theta, space.box)
-        return self.final_fit(stage, rng)
+        if not self.fit_all_rows:
+            return self.fit_block(kernel, stage)
+        return self.fit_rows(kernel, stage, space, begun, section)
+
+    def objectives(self, kernel: Kernel) -> Sequence[Objective | BlockObjective]:
+        """Return what is minimised, stage by stage: the mean over blocks of rows; all rows if landmarks were asked for."""
+        found = [self.on_blocks(kernel, blocks) for blocks in self.stages]
+        if self.last_fit.names_landmarks:
+            builder = self.last_fit.landmark_builder(self.last_fit.n_landmarks(self.machine))
+            found.append(self.objective(kernel, self.search_machine, builder, self.Y))
+        return found
+
+    @cached_property
+    def stages(self) -> list[list[Rows]]:
+        """Blocks of rows, stage by stage."""
+        if not self.machine.fits_on_blocks:
+            return [[np.arange(len(self.Y))]]
+        n_functions = self.machine.n_joint_functions(self.Y.shape[1])
+        return search_stages(self.Y, np.random.default_rng(self.seed), n_functions)
+
+    def on_blocks(self, kernel: Kernel, blocks: Sequence[Rows]) -> Objective | BlockObjective:
+        """Return the objective of one block, or the mean over several."""
+        objectives = [self.on_rows(kernel, rows) for rows in blocks]
+        return objectives[0] if len(blocks) == 1 else BlockObjective(objectives, self.options.n_jobs)
+
+    def on_rows(self, kernel: Kernel, rows: Rows) -> Objective:
+        """Return the objective of some rows."""
+        if len(rows) == len(self.Y):
+            return self.objective(kernel, self.search_machine, DenseBuilder(self.X), self.Y)
+        points = self.X[rows][:, rows] if is_precomputed(kernel) else self.X[rows]
+        return self.objective(kernel, self.search_machine.on_rows(rows), DenseBuilder(points), self.Y[rows])
+
+    def objective(self, kernel: Kernel, machine: Machine, builder: Any, Y: Matrix) -> Objective:
+        """Return the objective for a builder, which is shared with other searches where that was asked for."""
+        shared = self.gram.cache.builder(builder) if isinstance(self.gram, SharedGrams) else builder
+        return Objective(kernel, machine, self.criterion, shared, Y, self.tune_machine)
+
+    @property
+    def search_machine(self) -> Machine:
+        """The machine at the accuracy that a search needs."""
+        return NoMachine() if self.criterion.ignores_machine else self.machine.with_search_accuracy
+
+    @property
+    def last_fit(self) -> LastFit:
+        """The fit to all rows."""
+        form = self.gram.name if isinstance(self.gram, SharedGrams) else self.gram
+        return LastFit(
+            self.X, self.Y, self.criterion, form, self.n_components, self.seed, self.options.n_jobs
+        )
 
     def search_on(
-        self, objective: Objective, space: SearchSpace, before: Stage | None, begun: float, section: str
+        self,
+        objective: Objective | BlockObjective,
+        space: SearchSpace,
+        before: Stage | None,
+        begun: float,
+        section: str,
+        max_evaluations: int | None = None,
     ) -> Stage:
-        """Search on one Gram with the budget that is left; an interrupt keeps the stage before, if there is one.
+        """Search with the budget that is left; an interrupt keeps the stage before, if there is one.
 
         Parameters
         ----------
-        objective : Objective
+        objective : Objective or BlockObjective
         space : SearchSpace
         before : Stage or None
             The search continues from its optima.
@@ -164,17 +206,20 @@ class CandidateTuner:
             When the first stage began, by ``time.perf_counter``.
         section : str
             Name of the search in a checkpoint.
+        max_evaluations : int, optional
+            Evaluations of this stage, if fewer than are left.
         """
         options, left = self.options, self._evaluations_left(before)
         if before is not None and left is not None and left <= 0:
             return before.ended_by(Stop.BUDGET)
         starts = space.starts if before is None else [step.theta for step in before.outcome.optima]
+        search = self.search if before is None else self.search.near_optimum
         try:
-            outcome = self._search_for(objective, before)(
+            outcome = search(
                 objective,
                 space.box,
                 starts,
-                max_evaluations=left,
+                max_evaluations=_smaller(left, max_evaluations),
                 time_budget=_seconds_left(options.time_budget, begun),
                 watch=options.watch,
                 checkpoint=options.checkpoint,
@@ -188,65 +233,112 @@ class CandidateTuner:
         if not np.isfinite(outcome.best.value):
             note = outcome.best.note
             raise Undefined(f"{self.criterion.name} is defined at none of the points that were tried: {note}")
-        return Stage.after(before, objective, outcome)
+        earlier = () if before is None else before.outcome.trace
+        return Stage(objective, replace(outcome, trace=earlier + outcome.trace), outcome.trace)
 
     def _evaluations_left(self, before: Stage | None) -> int | None:
         if self.options.max_evaluations is None:
             return None
         return self.options.max_evaluations - (0 if before is None else len(before.outcome.trace))
 
-    def _search_for(self, objective: Objective, before: Stage | None) -> Search:
-        """Return the search as it was given, less accurate on the first landmarks, with shorter steps after them."""
-        if before is not None:
-            return self.search.near_optimum
-        return self.search if objective.builder.exact else self.search.with_search_accuracy
-
-    def objective(self, kernel: Kernel, builder: Builder) -> Objective:
-        """Return the objective of a search, with the machine at the accuracy that a search needs."""
-        machine = NoMachine() if self.criterion.ignores_machine else self.machine.with_search_accuracy
-        return Objective(kernel, machine, self.criterion, builder, self.Y, self.tune_machine)
-
     def space(self, kernel: Kernel) -> SearchSpace:
         """Return bounds and starts of the search."""
         machine = self.machine if self.tune_machine else None
-        return SearchSpace.around(kernel, machine, self.schedule.X, self.regularisation, self.search.n_starts)
+        return SearchSpace.around(kernel, machine, self.X, self.regularisation, self.search.n_starts)
 
     def section(self, kernel: Kernel, number: int) -> str:
         """Return the name of this search in a checkpoint: a fingerprint of everything it depends on."""
         if self.options.checkpoint is None:
             return str(number)
-        schedule = replace(self.schedule, gram=self.schedule.form)
-        search = replace(self.search, checkpoint=None)
-        parts = replace(self, schedule=schedule, search=search, options=RunOptions())
+        search, form = replace(self.search, checkpoint=None), self.last_fit.gram
+        parts = replace(self, gram=form, search=search, options=RunOptions())
         return f"{joblib_hash((kernel, parts))}.{number}"
 
-    def final_fit(self, stage: Stage, rng: np.random.Generator) -> Selection:
-        """Fit at the best point of a stage, on a more accurate Gram if that is worthwhile."""
-        objective = stage.objective
-        if self._refines(stage.gap):
-            objective = replace(objective, builder=self.schedule.last_builder(rng))
-        fitted = self.fit_at(objective.with_machine(self.machine), stage.outcome, stage.fit_start)
-        return replace(fitted, steps_on_last_gram=stage.steps)
+    def at(self, kernel: Kernel, theta: Vector) -> tuple[Kernel, Machine]:
+        """Return kernel and machine, for all rows and to all digits, with the parameters ``theta``."""
+        return Objective(kernel, self.machine, self.criterion, None, self.Y, self.tune_machine).at(theta)
 
-    def _refines(self, gap: float) -> bool:
-        """Return whether the last fit uses a more accurate Gram than the search."""
-        may_refine = self.refine_last_fit and self.schedule.is_automatic and gap > 0
-        return may_refine and (self.schedule.n <= REFINED_FIT_MAX_ROWS or gap > MAX_GAP)
+    def fit_rows(
+        self, kernel: Kernel, stage: Stage, space: SearchSpace, begun: float, section: str
+    ) -> Selection:
+        """Fit all rows at the best point of a stage, in the form that suits them."""
+        polished = stage
 
-    def fit_at(self, objective: Objective, outcome: Outcome, start: Any = None) -> Selection:
-        """Fit at the best point of an outcome to all digits."""
-        kernel, machine, solution = objective.solve(outcome.best.theta, start)
+        def polish(tree: CellTree) -> tuple[Kernel, Machine]:
+            nonlocal polished
+            cells = [rows for _, rows, _ in tree.route(self.X)]
+            chosen = np.random.default_rng(self.seed).permutation(len(cells))[:N_POLISH_CELLS]
+            objective = self.on_blocks(kernel, [cells[i] for i in chosen])
+            polished = self.search_on(
+                objective, space, stage, begun, f"{section}.cells", POLISH_MAX_EVALUATIONS
+            )
+            return self.at(kernel, polished.outcome.best.theta)
+
+        free = len(stage.outcome.best.theta) > 0 and not stage.outcome.stop.cut_short
+        form = self.last_fit.fit(*self.at(kernel, stage.outcome.best.theta), polish=polish if free else None)
+        outcome = replace(stage.outcome, trace=polished.outcome.trace)
+        if np.array_equal(form.kernel.theta, polished.outcome.best.theta[: len(kernel.theta)]):
+            outcome = replace(outcome, best=polished.outcome.best, optima=polished.outcome.optima)
+        self.warn_if_fooled(kernel, form, stage)
+        return self.selection(kernel, form, outcome, stage.steps)
+
+    def selection(
+        self, kernel: Kernel, form: FittedForm, outcome: Outcome, steps: tuple[Step, ...]
+    ) -> Selection:
+        """Return the record of a fit to all rows."""
+        objective = Objective(kernel, self.machine, self.criterion, form.builder, self.Y, self.tune_machine)
         return Selection(
-            kernel=kernel,
-            machine=machine,
+            kernel=form.kernel,
+            machine=form.machine,
             criterion=self.criterion,
-            builder=objective.builder,
-            solution=solution,
-            reading=self.criterion(solution),
+            form=form.name,
+            builder=form.builder,
+            solution=form.solution,
+            expansion=form.expansion,
+            reading=form.reading,
             outcome=outcome,
-            approximation_gap=approximation_gap(kernel, self.schedule.X, solution),
+            approximation_gap=form.gap,
             objective=objective,
+            steps_on_last_rows=steps,
         )
+
+    def fit_block(self, kernel: Kernel, stage: Stage) -> Selection:
+        """Fit one block of rows at the best point of a stage; the criterion is that of the whole stage."""
+        best, whole = stage.outcome.best, stage.objective
+        objective = whole.objectives[0] if isinstance(whole, BlockObjective) else whole
+        _, _, solution = objective.solve(best.theta)
+        kernel_, machine = self.at(kernel, best.theta)
+        form = FittedForm(
+            "block", kernel_, machine, solution, objective.builder, Reading(best.value), None, 0.0
+        )
+        return self.selection(kernel, form, stage.outcome, stage.steps)
+
+    def warn_if_fooled(self, kernel: Kernel, form: FittedForm, stage: Stage) -> None:
+        """Warn if an approximate fit to all rows does worse on left-out rows than exact fits to small blocks of them."""
+        if form.gap == 0 or len(self.stages) == 1:
+            return
+        theta = stage.outcome.best.theta
+        try:
+            whole, blocks = form.losses(self.Y), self.block_losses(kernel, theta)
+        except UNDEFINED_ERRORS:
+            return
+        rows, reference = blocks
+        if loses(whole[rows], reference):
+            message = (
+                f"a fit through {form.name} does worse on left-out rows (mean loss {np.mean(whole[rows]):.4g}) than fits to "
+                f"blocks of some hundred rows ({np.mean(reference):.4g}): the landmarks are too few for this kernel. "
+                "Use gram='cells', or raise n_components."
+            )
+            warnings.warn(LandmarkWarning(message), stacklevel=2)
+
+    def block_losses(self, kernel: Kernel, theta: Vector) -> tuple[Rows, Vector]:
+        """Return the rows of the small blocks, and their losses when they are left out of the fit to their block."""
+        blocks, found = self.stages[1], []
+        for rows in blocks:
+            objective = self.on_rows(kernel, rows)
+            _, machine, solution = objective.solve(theta)
+            found.append(row_losses(machine, objective.Y, left_out_outputs(solution)))
+        return np.concatenate(list(blocks)), np.concatenate(found)
 
     def warn_if_cut_short(self, outcome: Outcome) -> None:
         """Warn about a search that a budget or an interrupt ended."""
@@ -267,3 +359,8 @@ class CandidateTuner:
 
 def _seconds_left(time_budget: float | None, begun: float) -> float | None:
     return None if time_budget is None else begun + time_budget - time.perf_counter()
+
+
+def _smaller(a: int | None, b: int | None) -> int | None:
+    """Return the smaller of two numbers of which None is infinite."""
+    return a if b is None else b if a is None else min(a, b)

@@ -81,6 +81,14 @@ class CellSolution:
         return float(np.average(values[exists], weights=sizes[exists]))
 
     @property
+    def alpha(self) -> Matrix:
+        """Sum over the cells of each row's coefficients (n, k); a row without any is no support vector."""
+        total = np.zeros(self.Y.shape)
+        for fit in self.fits:
+            total[fit.rows] += np.abs(fit.alpha)
+        return total
+
+    @property
     def left_out(self) -> Matrix:
         """Left-out outputs of all rows (n, k); eq. (1)."""
         outputs = np.zeros(self.Y.shape)

@@ -106,6 +106,7 @@ class Objective(HasPrior):
             warm_start=solution.start,
             parts=reading.parts,
             gradient_error=partial(self._error, kernel, solution, reading) if reading.batches else None,
+            n_rows=len(self.Y),
         )
 
     def _tuned(self, machine: Machine) -> Machine | None:

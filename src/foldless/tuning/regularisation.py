@@ -73,7 +73,9 @@ def tune_regularisation(
         watch=options.watch,
     )
     if not np.isfinite(outcome.best.value):
-        raise Undefined(f"{criterion.name} is defined at none of the points that were tried: {outcome.best.note}")
+        raise Undefined(
+            f"{criterion.name} is defined at none of the points that were tried: {outcome.best.note}"
+        )
     return machine.with_theta(outcome.best.theta), outcome
 
 
@@ -97,11 +99,6 @@ def with_tuned_regularisation(
         )
         warnings.warn(CriterionWarning(message), stacklevel=3)
         return selection
-    solution = machine.solve(gram, Y)
-    return replace(
-        selection,
-        machine=machine,
-        solution=solution,
-        reading=selection.criterion(solution),
-        outcome=replace(selection.outcome, trace=selection.outcome.trace + outcome.trace),
-    )
+    trace = selection.outcome.trace + outcome.trace
+    refitted = selection.with_solution(machine, machine.solve(gram, Y))
+    return replace(refitted, outcome=replace(selection.outcome, trace=trace))

@@ -1,13 +1,15 @@
 """What a selection found."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from foldless.core.contracts import Machine, Outcome, Reading, Step
 from foldless.criteria.base import Criterion
 from foldless.grams.builders import Builder
+from foldless.grams.expansion import CellExpansion, Expansion
 from foldless.tuning.objective import Objective
 
 
@@ -41,16 +43,18 @@ class Selection:
     ----------
     kernel, machine, criterion
         The chosen hyper-parameters, and the criterion that chose them.
-    builder, solution, reading
-        The final fit: how its Gram was built, the fit itself, and the criterion there.
+    form : str
+        The form of the last fit: ``"whole"``, ``"300 landmarks"``, ``"24 cells"``, or ``"block"`` of rows.
+    builder, solution, expansion, reading
+        The last fit: how its Gram was built, the fit itself, the fitted function, and the criterion there.
     outcome : Outcome
         The whole search.
     approximation_gap : float
-        e / n of eq. (1) of :mod:`foldless.tuning.refinement` at the final fit: 0 for a whole matrix.
+        e / n of eq. (1) of :mod:`foldless.tuning.last_fit`: 0 for a whole matrix.
     objective : Objective
         The objective of the final fit. ``objective.solve(theta)`` fits at any other point, such as ``outcome.optima``.
-    steps_on_last_gram : tuple of Step
-        The steps of the search on its last Gram approximation, whose values can be compared.
+    steps_on_last_rows : tuple of Step
+        The steps of the search on its last and largest part of the rows: their values can be compared.
     trials : tuple of Trial
         Every candidate kernel in the order given, the chosen one among them.
     """
@@ -58,11 +62,21 @@ class Selection:
     kernel: Kernel
     machine: Machine
     criterion: Criterion
+    form: str
     builder: Builder
     solution: Any
+    expansion: Expansion | CellExpansion | None
     reading: Reading
     outcome: Outcome
     approximation_gap: float
     objective: Objective
-    steps_on_last_gram: tuple[Step, ...] = ()
+    steps_on_last_rows: tuple[Step, ...] = ()
     trials: tuple[Trial, ...] = ()
+
+    def with_solution(self, machine: Machine, solution: Any) -> "Selection":
+        """Return the selection with another fit on the same Gram."""
+        points, coefficients = self.builder.expansion(solution.gram, solution.alpha)
+        expansion = Expansion(points, coefficients, np.asarray(solution.b, dtype=float))
+        return replace(
+            self, machine=machine, solution=solution, expansion=expansion, reading=self.criterion(solution)
+        )

@@ -20,8 +20,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.gaussian_process.kernels import Kernel
 
-from foldless.core.contracts import Evaluation, Matrix, Vector
+from foldless.core.contracts import Evaluation, HasPrior, Machine, Matrix, Vector
 from foldless.core.parallel import side_by_side
 from foldless.core.targets import class_index, is_pm1
 from foldless.tuning.objective import Objective
@@ -112,7 +113,7 @@ def _rare_rows(Y: Matrix, order: Rows, n_blocks: int) -> Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class BlockObjective:
+class BlockObjective(HasPrior):
     """The mean of an objective over blocks of rows; eq. (1).
 
     Parameters
@@ -137,11 +138,19 @@ class BlockObjective:
         return np.array([len(objective.Y) for objective in self.objectives]) / self.n_rows
 
     @property
-    def kernel(self) -> Any:
-        """The kernel that is tuned."""
-        return self.objectives[0].kernel
+    def nats_per_unit(self) -> float:
+        """Nats of the log likelihood of all rows in one unit of the mean."""
+        return sum(objective.nats_per_unit for objective in self.objectives)
 
-    def __call__(self, theta: Vector, warm_start: Any = None) -> Evaluation:
+    def prior(self) -> tuple[Vector, Vector]:
+        """Return means and deviations of the criterion's prior of ``theta``, which does not depend on the rows."""
+        return self.objectives[0].prior()
+
+    def at(self, theta: Vector) -> tuple[Kernel, Machine]:
+        """Return kernel and machine, that of the first block, with the parameters ``theta``."""
+        return self.objectives[0].at(theta)
+
+    def __call__(self, theta: Vector, warm_start: Any = None, /) -> Evaluation:
         """Evaluate every block; undefined in one is undefined."""
         starts = warm_start if warm_start is not None else [None] * len(self.objectives)
         tasks = [partial(one, theta, start) for one, start in zip(self.objectives, starts, strict=True)]
@@ -151,6 +160,7 @@ class BlockObjective:
             partial(self._gradient, found),
             note=next((one.note for one in found if one.note), ""),
             warm_start=[one.warm_start for one in found],
+            n_rows=self.n_rows,
         )
 
     def _gradient(self, found: Sequence[Evaluation]) -> Vector | None:

@@ -20,7 +20,7 @@ from foldless.criteria.base import Criterion
 from foldless.searches.base import Search
 from foldless.tuning.candidate import CandidateTuner, RunOptions
 from foldless.tuning.lookup import as_criterion, as_kernel, as_search
-from foldless.tuning.refinement import RefinementSchedule, probe_grams
+from foldless.tuning.probe_grams import probe_grams
 from foldless.tuning.regularisation import with_tuned_regularisation
 from foldless.tuning.result import Selection, Trial
 from foldless.tuning.shared_cache import SharedGrams
@@ -42,7 +42,7 @@ def select(
     regularisation: tuple[float, float] | None = None,
     gram: str | SharedGrams = "auto",
     n_components: int | None = None,
-    refine_last_fit: bool = True,
+    fit_all_rows: bool = True,
     n_starts: int | None = None,
     max_evaluations: int | None = None,
     time_budget: float | None = None,
@@ -65,20 +65,19 @@ def select(
         Whether the regularisation is tuned too.
     regularisation : pair of float, optional
         Its lowest and highest value (of C, or alpha); by default a wide range in units of the kernel's diagonal.
-    gram : {"auto", "dense", "lowrank", "nystrom", "dask"} or SharedGrams
-        How the kernel matrix is held.
+    gram : {"auto", "dense", "lowrank", "nystrom", "cells", "dask"} or SharedGrams
+        The form of the last fit; see :mod:`foldless.tuning.last_fit`.
     n_components : int, optional
         Number of landmarks of a low-rank Gram.
-    refine_last_fit : bool
-        Whether the last fit may be on a more accurate Gram than the search needed; not worthwhile if only the
-        parameters are needed.
+    fit_all_rows : bool
+        Whether the last fit is to all rows; a block of them is enough where only the parameters are needed.
     n_starts : int, optional
         Number of local searches.
     max_evaluations, time_budget : optional
         Budgets of evaluations and seconds, divided evenly among candidate kernels. Too few evaluations for all
         candidates leave the last ones out.
     random_state : int, RandomState or None
-        Draws the landmarks, the same ones for every candidate; ``None`` draws as 0 does.
+        Draws blocks of rows and landmarks, the same ones for every candidate; ``None`` draws as 0 does.
     n_jobs : int, optional
         Candidates, or the starts of one candidate, side by side; see :func:`foldless.core.parallel.side_by_side`.
     watch : callable, optional
@@ -99,14 +98,16 @@ def select(
     criterion = criterion.with_data_estimates(machine, probe_grams(kernels, X, seed), Y)
     tunes_separately = tune_machine and criterion.ignores_machine
     tuner = CandidateTuner(
-        schedule=RefinementSchedule(X, gram, n_components, machine.n_joint_functions(Y.shape[1])),
+        X=X,
         Y=Y,
         machine=machine,
         criterion=criterion,
         search=search,
+        gram=gram,
+        n_components=n_components,
         tune_machine=tune_machine and not criterion.ignores_machine,
         regularisation=regularisation,
-        refine_last_fit=refine_last_fit,
+        fit_all_rows=fit_all_rows,
         seed=seed,
         options=RunOptions(
             max_evaluations=_without_reserve(max_evaluations) if tunes_separately else max_evaluations,

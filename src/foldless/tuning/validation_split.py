@@ -33,24 +33,23 @@ def tune_with_early_stopping(tuner: CandidateTuner, kernel: Kernel, number: int 
     """
     if is_precomputed(kernel):
         raise ValueError("early stopping needs points, not a precomputed Gram matrix.")
-    search, X, Y = tuner.search, tuner.schedule.X, tuner.Y
+    search, X, Y = tuner.search, tuner.X, tuner.Y
     train, test = set_aside(Y, search.validation or 0.0, search.seed)
     part = replace(
         tuner,
-        schedule=replace(tuner.schedule, X=X[train]),
+        X=X[train],
         Y=Y[train],
         machine=tuner.machine.on_rows(train),
         search=search.without_early_stopping,
     )
     on_part = part.tune(kernel, number)
     best = min(
-        improvements(on_part.steps_on_last_gram),
+        improvements(on_part.steps_on_last_rows),
         key=lambda step: held_out_cost(on_part.objective, step.theta, X[test], Y[test]),
     )
-    *_, finest = tuner.schedule.builders(kernel, np.random.default_rng(tuner.seed))
-    objective = Objective(kernel, tuner.machine, tuner.criterion, finest, Y, tuner.tune_machine)
-    chosen = tuner.fit_at(objective, replace(on_part.outcome, best=best, optima=(best,)))
-    return replace(chosen, steps_on_last_gram=on_part.steps_on_last_gram)
+    form = tuner.last_fit.fit(*tuner.at(kernel, best.theta))
+    outcome = replace(on_part.outcome, best=best, optima=(best,))
+    return tuner.selection(kernel, form, outcome, on_part.steps_on_last_rows)
 
 
 def set_aside(Y: Matrix, fraction: float, seed: int) -> tuple[Rows, Rows]:

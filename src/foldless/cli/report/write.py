@@ -124,7 +124,7 @@ def _surface_panel(landscape: Surface, outcome: Outcome) -> Panel:
 
 
 def _trace_panel(experiment: Experiment, outcome: Outcome) -> Panel:
-    n_final = len(experiment.estimator.selection_.steps_on_last_gram) or len(outcome.trace)
+    n_final = len(experiment.estimator.selection_.steps_on_last_rows) or len(outcome.trace)
     caption = "Each dot is one evaluation of the criterion; the line is the best so far."
     if n_final < len(outcome.trace):
         caption += (

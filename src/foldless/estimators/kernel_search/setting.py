@@ -91,7 +91,7 @@ class SettingResult:
     def of_selection(cls, selection: Selection, **others: Any) -> Self:
         """Return the result of a search by ``select``."""
         value = float(selection.reading.value)
-        return cls(value, selection.outcome, selection.steps_on_last_gram, selection=selection, **others)
+        return cls(value, selection.outcome, selection.steps_on_last_rows, selection=selection, **others)
 
     @property
     def best_params(self) -> dict[str, Any]:

@@ -133,7 +133,7 @@ class TuneByCriterion:
             search=_grid(model, lists) if lists else self._search(model),
             tune_machine=model.tune_machine,
             regularisation=model.regularisation,
-            refine_last_fit=not model.is_surrogate,
+            fit_all_rows=not model.is_surrogate,
             **self.task.options,
         )
 

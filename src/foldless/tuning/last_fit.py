@@ -1,0 +1,276 @@
+r"""The last fit: in which form all rows are fitted once the parameters are chosen.
+
+=========  ==================================  ====================  ==========================================
+form       model                               operations of a fit   right for
+=========  ==================================  ====================  ==========================================
+whole      exact                               :math:`n^3 / 3`       up to some thousand rows
+landmarks  global, of rank m                   :math:`n m^2`         smooth functions, wide kernels
+cells      local, exact within a cell of L     :math:`n L^2`         narrow kernels and many rows
+=========  ==================================  ====================  ==========================================
+
+With ``gram="auto"`` landmarks are tried first where there are more than a thousand rows. They are as good as the whole
+matrix if, at the chosen parameters,
+
+.. math:: e / n = \frac1n \sum_i w_i (K_{ii} - \tilde K_{ii})  \tag{1}
+
+is negligible: e bounds what the approximation changes in the effective number of parameters (w are the precisions of the
+solution, :math:`C p (1 - p)` for logistic regression). Otherwise the whole matrix is used if it fits, and beyond that the
+form with the lower mean loss of left-out rows. Every form gives such a loss for every row, so that a fit that lost to one on
+a small part of the rows is noticed.
+"""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
+from foldless.core.contracts import Machine, Matrix, Reading, Vector
+from foldless.core.errors import LandmarkWarning, UnknownName
+from foldless.criteria.base import Criterion
+from foldless.criteria.left_out import left_out_outputs, row_losses
+from foldless.grams.builders import DenseBuilder, NystromBuilder
+from foldless.grams.cells import CellTree, grow_cells
+from foldless.grams.dask import DaskBuilder
+from foldless.grams.expansion import CellExpansion, Expansion
+from foldless.grams.landmarks import spread_landmarks, uniform_landmarks
+from foldless.kernels.algebra import has_noise
+from foldless.kernels.evaluate import diagonal
+from foldless.kernels.precomputed import is_precomputed
+from foldless.tuning.cellwise import fit_cells
+
+GRAMS = ("auto", "dense", "lowrank", "nystrom", "cells", "dask")
+# Rows (times functions of one linear system) up to which the whole matrix is used without asking, and at all.
+SMALL_WHOLE_MAX_ROWS, WHOLE_MAX_ROWS = 1000, 5000
+FIRST_LANDMARKS, LANDMARK_GROWTH = 100, 3
+# Entries of the arrays of rows times landmarks, and operations n m^2 of a pass over the rows, that a fit may take.
+LANDMARK_MAX_ENTRIES, LANDMARK_MAX_OPERATIONS = 1.5e8, 3e10
+# Operations beyond which the next number of landmarks is not tried before cells are.
+TRIAL_MAX_OPERATIONS = 5e9
+CELL_ROWS = 1500
+# e / n of eq. (1) below which landmarks are as good as the whole matrix.
+NEGLIGIBLE_GAP = 0.03
+
+
+@dataclass(frozen=True, eq=False)
+class FittedForm:
+    """A fit to all rows in one of the forms.
+
+    Attributes
+    ----------
+    name : str
+        ``"whole"``, ``"300 landmarks"``, ``"24 cells"``.
+    kernel, machine, solution
+        What was fitted, and the fit.
+    builder : object
+        Makes the Gram of all rows in this form, or for cells through landmarks: for sketches of the criterion.
+    reading : Reading
+        The criterion of the fit.
+    expansion : Expansion or CellExpansion
+        The fitted function.
+    gap : float
+        e / n of eq. (1); 0 for exact forms.
+    """
+
+    name: str
+    kernel: Kernel
+    machine: Any
+    solution: Any
+    builder: Any
+    reading: Reading
+    expansion: Expansion | CellExpansion | None
+    gap: float
+
+    def losses(self, Y: Matrix) -> Vector:
+        """Return the loss of every row when it is left out (n,)."""
+        return row_losses(self.machine, Y, left_out_outputs(self.solution))
+
+
+@dataclass(frozen=True, eq=False)
+class LastFit:
+    """Fits all rows in the form that suits them.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+    Y : array of shape (n, k)
+    criterion : Criterion
+    gram : {"auto", "dense", "lowrank", "nystrom", "cells", "dask"}
+    n_components : int, optional
+        Number of landmarks, if the user gave it.
+    seed : int, default=0
+        Draws the landmarks.
+    n_jobs : int, optional
+        Cells fitted side by side.
+    """
+
+    X: Any
+    Y: Matrix
+    criterion: Criterion
+    gram: str = "auto"
+    n_components: int | None = None
+    seed: int = 0
+    n_jobs: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.gram not in GRAMS:
+            raise UnknownName("gram", self.gram, GRAMS)
+        if self.n_components is not None and self.n_components > self.n:
+            message = (
+                f"n_components={self.n_components} is more than the {self.n} rows; all of them are used."
+            )
+            warnings.warn(LandmarkWarning(message), stacklevel=3)
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return int(self.X.shape[0])
+
+    def check(self, kernel: Kernel) -> None:
+        """Raise if the kernel has no such form."""
+        if self.gram not in ("auto", "dense") and (has_noise(kernel) or is_precomputed(kernel)):
+            what = "the WhiteKernel of " + str(kernel) if has_noise(kernel) else "a precomputed Gram matrix"
+            raise ValueError(f"gram={self.gram!r} cannot hold {what}; use gram='dense'.")
+
+    def fit(
+        self,
+        kernel: Kernel,
+        machine: Machine,
+        start: Any = None,
+        polish: Callable[[CellTree], Any] | None = None,
+    ) -> FittedForm:
+        """Fit all rows.
+
+        Parameters
+        ----------
+        kernel, machine
+            With the chosen parameters.
+        start : object, optional
+            Warm start of a fit to all rows.
+        polish : callable, optional
+            Given the cells, it returns kernel and machine with parameters that suit them.
+        """
+        if self.gram == "cells":
+            return self.cells(kernel, machine, polish)
+        if self.names_landmarks:
+            return self.landmarks(kernel, machine, self.n_landmarks(machine), start)
+        if self._whole_is_small(kernel, machine):
+            return self.whole(kernel, machine, start)
+        return self._best_form(kernel, machine, start, polish)
+
+    def _whole_is_small(self, kernel: Kernel, machine: Machine) -> bool:
+        only = self.gram == "dense" or has_noise(kernel) or is_precomputed(kernel)
+        return only or self._size(machine) <= SMALL_WHOLE_MAX_ROWS
+
+    def _size(self, machine: Machine) -> int:
+        """Rows of the linear system of a whole fit."""
+        return self.n * machine.n_joint_functions(self.Y.shape[1])
+
+    def _best_form(
+        self, kernel: Kernel, machine: Machine, start: Any, polish: Callable[[CellTree], Any] | None
+    ) -> FittedForm:
+        fits_whole = self._size(machine) <= WHOLE_MAX_ROWS
+        most = self.n / 3 if fits_whole else self._affordable(TRIAL_MAX_OPERATIONS, machine)
+        m = FIRST_LANDMARKS
+        while m <= most:
+            form = self.landmarks(kernel, machine, m, start)
+            if form.gap <= NEGLIGIBLE_GAP:
+                return form
+            m, start = m * LANDMARK_GROWTH, form.solution.start
+        if fits_whole:
+            return self.whole(kernel, machine, start)
+        last = self.landmarks(kernel, machine, self._affordable(LANDMARK_MAX_OPERATIONS, machine), start)
+        if last.gap <= NEGLIGIBLE_GAP or not self.may_use_cells(machine):
+            return last
+        cells = self.cells(kernel, machine, polish)
+        return min((last, cells), key=lambda form: float(np.mean(form.losses(self.Y))))
+
+    def _affordable(self, operations: float, machine: Machine) -> int:
+        """Return the largest number of landmarks within the given operations and the memory."""
+        m = max(FIRST_LANDMARKS, min(np.sqrt(operations / self.n), LANDMARK_MAX_ENTRIES / self.n))
+        return int(min(self.n, m, max(1, WHOLE_MAX_ROWS // machine.n_joint_functions(self.Y.shape[1]))))
+
+    def may_use_cells(self, machine: Machine) -> bool:
+        """Return whether machine and criterion allow a fit by cells: its criterion must depend on the fit to one cell."""
+        return machine.fits_by_cells and not (
+            self.criterion.ignores_machine or self.criterion.needs_proper_offset
+        )
+
+    @property
+    def names_landmarks(self) -> bool:
+        """Whether the user asked for landmarks."""
+        return self.gram in ("lowrank", "nystrom", "dask") or (
+            self.gram == "auto" and self.n_components is not None
+        )
+
+    def n_landmarks(self, machine: Machine) -> int:
+        """Return the number of landmarks where the user asked for them."""
+        if self.n_components is not None:
+            return min(self.n, self.n_components)
+        return self._affordable(TRIAL_MAX_OPERATIONS, machine)
+
+    def whole(self, kernel: Kernel, machine: Machine, start: Any = None) -> FittedForm:
+        """Fit the whole kernel matrix."""
+        return self._form("whole", kernel, machine, DenseBuilder(self.X), start)
+
+    def landmarks(self, kernel: Kernel, machine: Machine, m: int, start: Any = None) -> FittedForm:
+        """Fit through m landmarks."""
+        return self._form(f"{m} landmarks", kernel, machine, self.landmark_builder(m), start)
+
+    def landmark_builder(self, m: int) -> NystromBuilder:
+        """Return the builder of Grams with m landmarks."""
+        draw = uniform_landmarks if self.gram == "nystrom" else spread_landmarks
+        kind = DaskBuilder if self.gram == "dask" else NystromBuilder
+        return kind(self.X, draw(self.X, m, np.random.default_rng(self.seed)))
+
+    def _form(self, name: str, kernel: Kernel, machine: Machine, builder: Any, start: Any) -> FittedForm:
+        solution = machine.solve(builder.gram(kernel), self.Y, start)
+        points, coefficients = builder.expansion(solution.gram, solution.alpha)
+        expansion = Expansion(points, coefficients, np.asarray(solution.b, dtype=float))
+        gap = approximation_gap(kernel, self.X, solution)
+        return FittedForm(name, kernel, machine, solution, builder, self.criterion(solution), expansion, gap)
+
+    def cells(
+        self, kernel: Kernel, machine: Machine, polish: Callable[[CellTree], Any] | None = None
+    ) -> FittedForm:
+        """Fit every cell of a tree of the rows."""
+        tree = grow_cells(self.X, CELL_ROWS, seed=self.seed)
+        if polish is not None:
+            kernel, machine = polish(tree)
+        solution = fit_cells(kernel, machine, self.criterion, self.X, self.Y, tree, self.n_jobs)
+        builder = self.landmark_builder(min(self.n, FIRST_LANDMARKS))
+        reading = Reading(solution.value)
+        return FittedForm(
+            f"{tree.n_cells} cell" + "s" * (tree.n_cells > 1),
+            kernel,
+            machine,
+            solution,
+            builder,
+            reading,
+            solution.expansion,
+            0.0,
+        )
+
+
+def approximation_gap(kernel: Kernel, X: Any, solution: Any) -> float:
+    """Return e / n of eq. (1); zero for a whole matrix."""
+    if solution.gram.dense:
+        return 0.0
+    lost = np.maximum(diagonal(kernel, X) - solution.gram.diag(), 0)
+    return float(np.mean(solution.precision * lost))
+
+
+def loses(losses: Vector, reference: Vector) -> bool:
+    """Return whether a fit's losses exceed those of another on the same rows by more than two standard errors.
+
+    Examples
+    --------
+    >>> loses(np.array([1.0, 1.2, 0.9, 1.1]), np.array([0.5, 0.6, 0.5, 0.4]))
+    True
+    >>> loses(np.array([1.0, 0.2, 0.9, 0.1]), np.array([0.5, 0.6, 0.5, 0.4]))
+    False
+    """
+    difference = losses - reference
+    return bool(difference.mean() > 2 * difference.std(ddof=1) / np.sqrt(len(difference)))
