@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Sequence
 from typing import TextIO
 
-from foldless.cli.report import say
+from foldless.cli.report import print_message
 from foldless.cli.terminal import EXIT_BROKEN_PIPE, EXIT_INTERRUPTED, EXIT_MISTAKE
 from foldless.core.errors import FoldlessError
 
@@ -43,7 +43,7 @@ def _run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return code or 0
     except KeyboardInterrupt:
-        say("interrupted before anything was found.")
+        print_message("interrupted before anything was found.")
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         # The reader of stdout is gone; give Python another stdout to flush when it exits.
@@ -59,12 +59,12 @@ def _exit_code(error: Exception) -> int:
         raise error
     # Mistakes in the arguments; the message is empty when typer has printed the help already.
     if hasattr(error, "format_message"):
-        say(f"{error.format_message()} See: foldless --help".strip())
+        print_message(f"{error.format_message()} See: foldless --help".strip())
         return EXIT_MISTAKE
     if type(error).__name__ == "Abort":
         return EXIT_INTERRUPTED
     if isinstance(error, (FoldlessError, ValueError, OSError, MemoryError)):
-        say(_sentence(error))
+        print_message(_sentence(error))
         return EXIT_MISTAKE
     raise error
 
@@ -84,4 +84,4 @@ def _print_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    say(f"note: {message}")
+    print_message(f"note: {message}")

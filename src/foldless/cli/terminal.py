@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 from foldless.cli.experiment import Experiment
 from foldless.cli.files.read_table import Table, read_table
-from foldless.cli.report import console, say, write_report
+from foldless.cli.report import console, print_message, write_report
 from foldless.core.errors import DataError
 from foldless.estimators.registry import MACHINES
 
@@ -53,7 +53,7 @@ def save_report(experiment: Experiment, path: Path) -> None:
     """Write the report and print where it is."""
     with waiting(f"writing {path}"):
         write_report(experiment, path)
-    say(f"wrote {path}")
+    print_message(f"wrote {path}")
 
 
 def print_json(data: Any, file: TextIO | None = None) -> None:
@@ -64,7 +64,7 @@ def print_json(data: Any, file: TextIO | None = None) -> None:
 def print_notes(notes: Iterable[str]) -> None:
     """Print notes on stderr, one line each."""
     for note in notes:
-        say(f"note: {note}")
+        print_message(f"note: {note}")
 
 
 def command_line() -> str:

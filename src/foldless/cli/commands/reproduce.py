@@ -10,7 +10,7 @@ from typing import Annotated
 from foldless.cli import papers
 from foldless.cli.options import Json, completing, typer
 from foldless.cli.papers.table import PaperTable
-from foldless.cli.report import say
+from foldless.cli.report import print_message
 from foldless.cli.terminal import check_writable, print_json, waiting
 from foldless.core.errors import DataError, UnknownName
 
@@ -69,4 +69,4 @@ def reproduce(
     else:
         print(found)
     if figure is not None:
-        say(f"wrote {', '.join(map(str, found.draw(figure)))}")
+        print_message(f"wrote {', '.join(map(str, found.draw(figure)))}")

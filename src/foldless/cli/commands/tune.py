@@ -28,7 +28,7 @@ from foldless.cli.options import (
     parse_kernels,
     typer,
 )
-from foldless.cli.report import console, facts, say, table, to_plain_data
+from foldless.cli.report import console, facts, print_message, table, to_plain_data
 from foldless.cli.terminal import (
     EXIT_INTERRUPTED,
     check_writable,
@@ -108,7 +108,7 @@ def _save(experiment: Experiment, report: Path | None, save: Path | None) -> Non
     if save is not None:
         classes = getattr(experiment.estimator, "classes_", None)
         save_model(save, experiment.model, experiment.table.encoder, classes)
-        say(f"wrote {save}")
+        print_message(f"wrote {save}")
 
 
 def _compare_criteria(experiment: Experiment) -> Comparison:

@@ -235,10 +235,7 @@ def outputs(split: Split, problem: Objective, theta: Vector, bayesian: bool) -> 
     kernel, machine, solutions = problem.solve(theta)
     solution, belief = solutions.columns[0], None
     if bayesian:
-        belief = (
-            _probabilities(split, kernel, ep_posterior(solution), HingeSite(np.exp(machine.theta)))
-            - 0.5
-        )
+        belief = _probabilities(split, kernel, ep_posterior(solution), HingeSite(np.exp(machine.theta))) - 0.5
     return expansion_outputs(split, kernel, solution.beta, solution.b), belief
 
 

@@ -4,7 +4,7 @@ The paper's setting: inputs scaled to a unit sum of squares per column over all 
 kernel is almost linear), C = 10^(k/2 - 2), k = 0 ... 19, random splits 2/3 to 1/3 (250 to 1000 for rsy), criteria through
 a Nyström approximation with m = 50 landmarks and p = 30 components. Their formulas, misprints set right, are used even
 where ours would be better: no bias in the penalty, the hybrid form of Sollich's likelihood, an evidence without the
-prior at the mode. What the paper leaves open and our choice: lambda = 1/C; crabs are told apart by species, with sex
+prior at the mode. What the paper leaves open and our choice: lambda = 1/C; crabs are classified by species, with sex
 as sixth input; 10-fold cross-validation counts errors of refits; of equal values the smallest C is taken.
 """
 

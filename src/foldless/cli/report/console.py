@@ -37,6 +37,6 @@ def printable(value: object) -> str:
     return "".join(c if c.isprintable() else "�" for c in str(value))
 
 
-def say(message: object) -> None:
+def print_message(message: object) -> None:
     """Print one line on stderr."""
     print("foldless:", printable(" ".join(str(message).split())), file=sys.stderr)
