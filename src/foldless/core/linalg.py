@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import blas, lapack
 
+from foldless.core import blas
 from foldless.core.contracts import Matrix, Rows, Vector
 from foldless.core.errors import NotPositiveDefinite
 
@@ -15,6 +15,7 @@ SYMMETRY_TOLERANCE = 1e-8  # a matrix and its transpose may differ by this fract
 NEGATIVE_EIGENVALUE_TOLERANCE = 1e-8  # negative eigenvalues up to this fraction of the trace are rounding
 
 CACHE_STRIP_ROWS = 64  # rows of an n x n array that stay in the processor's cache
+ABOVE_DIAGONAL = np.triu(np.ones((CACHE_STRIP_ROWS, CACHE_STRIP_ROWS), dtype=bool), 1)
 # A strip for matrix products has at least so many rows, and more if they have fewer entries than this together.
 PRODUCT_STRIP_ROWS = 512
 PRODUCT_STRIP_ENTRIES = 2**17
@@ -36,8 +37,8 @@ def mirror(A: Matrix) -> Matrix:
     """Fill the upper triangle of ``A`` from its lower one, in place, and return ``A``."""
     for rows in strips(len(A)):
         A[rows, rows.stop :] = A[rows.stop :, rows].T
-        corner = np.tril(A[rows, rows])
-        A[rows, rows] = corner + np.tril(corner, -1).T
+        corner = A[rows, rows]
+        np.copyto(corner, corner.T, where=ABOVE_DIAGONAL[: len(corner), : len(corner)])
     return A
 
 
@@ -68,7 +69,7 @@ def add_thin(G: Matrix, P: Matrix, Q: Matrix) -> Matrix:
 
 def self_product(B: Matrix) -> Matrix:
     """Return ``B B'`` with half the multiplications of a plain product."""
-    return mirror(blas.dsyrk(1.0, B.T, trans=1, lower=1))
+    return mirror(blas.dsyrk(1.0, B))
 
 
 def weighted_square(B: Matrix, e: Vector) -> Matrix:
@@ -78,7 +79,7 @@ def weighted_square(B: Matrix, e: Vector) -> Matrix:
         rows = np.flatnonzero(sign * e > 0)
         part = B if len(rows) == len(B) else B[rows]
         part = part * np.sqrt(np.abs(e[rows]))[:, None]
-        total = blas.dsyrk(sign, part.T, beta=1.0, c=total, lower=1, overwrite_c=1)
+        total = blas.dsyrk(sign, part.T, total)
     return mirror(total)
 
 
@@ -148,7 +149,7 @@ def cholesky(A: Matrix, overwrite: bool = False) -> Matrix:
     NotPositiveDefinite
         Naming the smallest eigenvalue.
     """
-    L, info = lapack.dpotrf(A, lower=1, clean=1, overwrite_a=overwrite)
+    L, info = blas.dpotrf(A, overwrite)
     if info != 0:
         smallest = np.linalg.eigvalsh(A)[0] if not overwrite and np.isfinite(A).all() else np.nan
         raise NotPositiveDefinite("the matrix to factor", smallest, "Is the Gram matrix indefinite?")
@@ -157,18 +158,17 @@ def cholesky(A: Matrix, overwrite: bool = False) -> Matrix:
 
 def solve_lower(L: Matrix, M: Matrix, transposed: bool = False) -> Matrix:
     """Return ``L^{-1} M``, or ``L^{-T} M`` when ``transposed``, for lower triangular ``L``."""
-    x, _ = lapack.dtrtrs(L, M, lower=1, trans=int(transposed))
-    return x
+    return blas.dtrtrs(L, M, transposed)[0]
 
 
 def solve_cholesky(L: Matrix, M: Matrix) -> Matrix:
     """Return ``(L L')^{-1} M`` for lower triangular ``L``."""
-    return lapack.dpotrs(L, M, lower=1)[0]
+    return blas.dpotrs(L, M)[0]
 
 
 def inverse_lower(L: Matrix) -> Matrix:
     """Return the inverse of a lower triangular matrix."""
-    return lapack.dtrtri(L, lower=1)[0]
+    return blas.dtrtri(L)[0]
 
 
 def pivoted_cholesky(A: Matrix, tolerance: float | None = None) -> tuple[Matrix, Rows]:
@@ -191,8 +191,8 @@ def pivoted_cholesky(A: Matrix, tolerance: float | None = None) -> tuple[Matrix,
     n = len(A)
     if tolerance is None:
         tolerance = n * np.finfo(float).eps * max(np.max(np.diag(A)), np.finfo(float).tiny)
-    c, order, rank, _ = lapack.dpstrf(A, tol=tolerance, lower=1)
-    return np.tril(c[:rank, :rank]), order[:rank] - 1
+    c, order, rank = blas.dpstrf(A, tolerance)
+    return np.tril(c[:rank, :rank]), order[:rank]
 
 
 def thin_root(A: Matrix, max_rank: int) -> Matrix | None:
@@ -213,19 +213,14 @@ def thin_root(A: Matrix, max_rank: int) -> Matrix | None:
     if not tolerance > 0:
         return None
     sample = np.linspace(0, len(A) - 1, max_rank + 1).astype(int)
-    if _pivots(A[np.ix_(sample, sample)], tolerance)[2] > max_rank:
+    if blas.dpstrf(A[np.ix_(sample, sample)], tolerance)[2] > max_rank:
         return None
-    c, order, rank = _pivots(A, tolerance)
+    c, order, rank = blas.dpstrf(A.T, tolerance)
     if rank > max_rank:
         return None
     F = np.empty((len(A), rank), order="F")
     F[order] = np.tril(c[:, :rank])
     return F if _is_root(F, A) else None
-
-
-def _pivots(A: Matrix, tolerance: float) -> tuple[Matrix, Rows, int]:
-    c, order, rank, _ = lapack.dpstrf(A.T, tol=tolerance, lower=1)
-    return c, order - 1, rank
 
 
 def _is_root(F: Matrix, A: Matrix) -> bool:

@@ -22,8 +22,8 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from scipy.linalg import blas, lapack, svd
 
+from foldless.core import blas
 from foldless.core.contracts import Eigenpairs, Factor, Gram, Matrix, Rows, Vector
 from foldless.core.errors import NotPositiveDefinite
 from foldless.core.linalg import (
@@ -131,11 +131,13 @@ class DenseGram(Gram):
         L = self._root_of(centre(self.K) if bias else np.array(self.K), s)
         logdet = 2 * float(np.sum(np.log(np.diag(L))))
         g = solve_lower(L, solve_lower(L, s), transposed=True)
-        R = mirror(lapack.dpotri(L, lower=1, overwrite_c=1)[0])
+        R = mirror(blas.dpotri(L, overwrite=True)[0]).T
         if not bias:
-            return R.T, logdet
+            return R, logdet
         sigma = float(s @ g)
-        return blas.dger(-1 / sigma, g, g, a=R, overwrite_a=1).T, logdet + np.log(sigma)  # eq. (1)
+        for rows in strips(self.n):  # eq. (1)
+            R[rows] -= np.multiply.outer(g[rows] / sigma, g)
+        return R, logdet + np.log(sigma)
 
     @cached_property
     def _spectrum(self) -> tuple[Matrix, Vector]:
@@ -165,7 +167,7 @@ class DenseGram(Gram):
         N = Complement(free)
         KB = self.K if B is None else self.K @ B
         image = N.transpose_times(s[:, None] * KB)
-        V, t, _ = svd(image, full_matrices=image.shape[1] < len(image), check_finite=False)
+        V, t, _ = np.linalg.svd(image, full_matrices=image.shape[1] < len(image))
         t = np.r_[t, np.zeros(V.shape[1] - len(t))]
         return N.times(V), t**2
 
@@ -284,7 +286,7 @@ class DenseFactor(Factor):
     @cached_property
     def _core(self) -> Matrix:
         """``B^{-1}`` as an array."""
-        return mirror(lapack.dlauum(self._Linv, lower=1)[0])
+        return mirror(blas.dlauum(self._Linv)[0])
 
     @cached_property
     def _inverse_diag(self) -> Vector:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import blas
 
+from foldless.core import blas
 from foldless.core.contracts import Matrix, Rows, Vector
 from foldless.core.linalg import long_strips, solve_lower, strip_eigenpairs
 
@@ -121,4 +121,4 @@ class Features:
 
     def square(self, w: Vector) -> Matrix:
         """Return the lower triangle of ``F' diag(w) F`` for ``w >= 0``."""
-        return self.total(lambda F, s: blas.dsyrk(1.0, (F * s[:, None]).T, lower=1), np.sqrt(w))
+        return self.total(lambda F, s: blas.dsyrk(1.0, (F * s[:, None]).T), np.sqrt(w))

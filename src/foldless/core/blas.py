@@ -1,0 +1,256 @@
+"""SciPy's BLAS and LAPACK without the interpreter's lock.
+
+The wrappers in ``scipy.linalg.blas`` and ``scipy.linalg.lapack`` hold Python's global lock for the whole call, so that
+threads wait for each other. SciPy offers the same routines to Cython as C functions, in capsules that name their
+signature; called through ctypes they release the lock. This is the only file that knows. The ordinary wrapper is called
+for small matrices, and wherever a capsule is not as expected (another build of SciPy, another Python).
+
+All functions take and return double precision and use lower triangles only: the entries above the diagonal of a triangular
+argument are not read, those of a triangular result are not meaningful.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any
+
+import numpy as np
+from scipy.linalg import blas, cython_blas, cython_lapack, lapack
+
+from foldless.core.contracts import Matrix, Rows
+
+# Calls with fewer multiplications are so short that waiting for the lock afterwards costs more than holding it.
+MIN_UNLOCKED_PRODUCTS = 3_000_000
+
+# A square mask, with which triangles are cleared a strip of columns at a time.
+ABOVE_DIAGONAL = np.triu(np.ones((64, 64), dtype=bool), 1)
+
+# Arguments of the routines, all passed by address: c for a character, i for an integer, d for a double.
+SIGNATURES = {
+    "dpotrf": "cidii",
+    "dpotri": "cidii",
+    "dpotrs": "ciididii",
+    "dtrtrs": "ccciididii",
+    "dtrtri": "ccidii",
+    "dlauum": "cidii",
+    "dpstrf": "cidiiiddi",
+    "dsyrk": "cciiddiddi",
+}
+INTEGERS = {"int": ctypes.c_int, "int32_t": ctypes.c_int32, "int64_t": ctypes.c_int64}
+
+
+def dpotrf(A: Matrix, overwrite: bool = False) -> tuple[Matrix, int]:
+    """Return the Cholesky factor of a positive definite matrix and ``info``, which is positive if A is not one.
+
+    The entries above the diagonal of the factor are zero.
+    """
+    _check_fit(A, len(A))
+    run = _routine("dpotrf", len(A) ** 3 // 3)
+    if run is None:
+        return lapack.dpotrf(A, lower=1, clean=1, overwrite_a=overwrite)
+    A = _own(A, overwrite)
+    info = run(b"L", len(A), A, len(A))
+    return _clear_upper(A), info
+
+
+def dpstrf(A: Matrix, tolerance: float) -> tuple[Matrix, Rows, int]:
+    """Return the pivoted Cholesky factor of a positive semi-definite matrix, the rows in order of elimination and the rank.
+
+    Elimination ends when no pivot exceeds the tolerance; columns behind the rank are not meaningful.
+    """
+    _check_fit(A, len(A))
+    run = _routine("dpstrf", len(A) ** 3 // 3)
+    if run is None:
+        c, order, rank, _ = lapack.dpstrf(A, tol=tolerance, lower=1)
+        return c, order - 1, rank
+    A = _own(A)
+    order, rank, work = np.zeros(len(A), run.integer), np.zeros(1, run.integer), np.empty(2 * len(A))
+    run(b"L", len(A), A, len(A), order, rank, tolerance, work)
+    return A, order.astype(np.intp) - 1, int(rank[0])
+
+
+def dpotri(L: Matrix, overwrite: bool = False) -> tuple[Matrix, int]:
+    """Return the lower triangle of ``(L L')^{-1}`` and ``info``, which is positive if L is singular."""
+    _check_fit(L, len(L))
+    run = _routine("dpotri", 2 * len(L) ** 3 // 3)
+    if run is None:
+        return lapack.dpotri(L, lower=1, overwrite_c=overwrite)
+    L = _own(L, overwrite)
+    return L, run(b"L", len(L), L, len(L))
+
+
+def dlauum(L: Matrix) -> tuple[Matrix, int]:
+    """Return the lower triangle of ``L' L`` and ``info``, which is 0."""
+    _check_fit(L, len(L))
+    run = _routine("dlauum", len(L) ** 3 // 3)
+    if run is None:
+        return lapack.dlauum(L, lower=1)
+    L = _own(L)
+    return L, run(b"L", len(L), L, len(L))
+
+
+def dtrtri(L: Matrix) -> tuple[Matrix, int]:
+    """Return ``L^{-1}`` and ``info``, which is positive if L is singular."""
+    _check_fit(L, len(L))
+    run = _routine("dtrtri", len(L) ** 3 // 3)
+    if run is None:
+        return lapack.dtrtri(L, lower=1)
+    L = _own(L)
+    return L, run(b"L", b"N", len(L), L, len(L))
+
+
+def dtrtrs(L: Matrix, M: Matrix, transposed: bool = False) -> tuple[Matrix, int]:
+    """Return ``L^{-1} M``, or ``L^{-T} M``, for a vector or matrix M, and ``info``, which is positive if L is singular."""
+    _check_fit(L, len(M))
+    run = _routine("dtrtrs", len(L) * M.size // 2)
+    if run is None:
+        return lapack.dtrtrs(L, M, lower=1, trans=int(transposed))
+    x = _own(M)
+    # A row-major lower triangle is the transpose of a column-major upper one.
+    L, by_rows = _column_major(L)
+    trans = b"T" if transposed != by_rows else b"N"
+    n = len(L)
+    return x, run(b"U" if by_rows else b"L", trans, b"N", n, x.size // n, L, n, x, n)
+
+
+def dpotrs(L: Matrix, M: Matrix) -> tuple[Matrix, int]:
+    """Return ``(L L')^{-1} M`` for a vector or matrix M, and ``info``, which is 0."""
+    _check_fit(L, len(M))
+    run = _routine("dpotrs", len(L) * M.size)
+    if run is None:
+        return lapack.dpotrs(L, M, lower=1)
+    x = _own(M)
+    L, n = np.asfortranarray(L, dtype=float), len(L)
+    return x, run(b"L", n, x.size // n, L, n, x, n)
+
+
+def dsyrk(alpha: float, A: Matrix, C: Matrix | None = None) -> Matrix:
+    """Return the lower triangle of ``alpha A A'`` for A (n, k), plus C if it is given; C is then overwritten."""
+    n, k = A.shape
+    beta, total = (0.0, np.zeros((n, n), order="F")) if C is None else (1.0, _own(C, overwrite=True))
+    _check_fit(total, n)
+    A, by_rows = _column_major(A)
+    run = _routine("dsyrk", n * n * k // 2)
+    if run is None:
+        return blas.dsyrk(alpha, A, beta=beta, c=total, trans=by_rows, lower=1, overwrite_c=1)
+    run(b"L", b"T" if by_rows else b"N", n, k, alpha, A, len(A), beta, total, n)
+    return total
+
+
+def _clear_upper(L: Matrix) -> Matrix:
+    """Set the entries above the diagonal to zero, in place, and return ``L``."""
+    for i in range(0, len(L), len(ABOVE_DIAGONAL)):
+        columns = slice(i, i + len(ABOVE_DIAGONAL))
+        L[:i, columns] = 0
+        corner = L[columns, columns]
+        np.copyto(corner, 0, where=ABOVE_DIAGONAL[: len(corner), : len(corner)])
+    return L
+
+
+def _check_fit(A: Matrix, n: int) -> None:
+    """Raise unless ``A`` has shape (n, n): C functions trust the sizes they are given."""
+    if A.shape != (n, n):
+        raise ValueError(f"a matrix of shape ({n}, {n}) is needed, got shape {A.shape}.")
+
+
+def _own(A: Matrix, overwrite: bool = False) -> Matrix:
+    """Return ``A`` itself if it may be overwritten and is column-major, else a column-major copy."""
+    usable = overwrite and A.flags.f_contiguous and A.flags.writeable and A.dtype == np.float64
+    return A if usable else np.array(A, dtype=float, order="F")
+
+
+def _column_major(A: Matrix) -> tuple[Matrix, bool]:
+    """Return ``A`` or, without a copy, its transpose as a column-major array, and whether it is the transpose."""
+    if A.flags.c_contiguous and not A.flags.f_contiguous and A.dtype == np.float64:
+        return A.T, True
+    return np.asfortranarray(A, dtype=float), False
+
+
+class Routine:
+    """A routine that runs without the lock; arrays are passed by their address, numbers by reference.
+
+    Parameters
+    ----------
+    name : str
+    address : int
+    signature : str
+        One letter per argument, see ``SIGNATURES``.
+    integer : ctypes type
+    """
+
+    def __init__(self, name: str, address: int, signature: str, integer: Any) -> None:
+        self._name, self._signature = name, signature
+        self._call = ctypes.CFUNCTYPE(None, *len(signature) * [ctypes.c_void_p])(address)
+        self._types = {"i": integer, "d": ctypes.c_double}
+        self.integer = np.dtype(integer)
+
+    def __call__(self, *arguments: Any) -> int:
+        """Call the routine and return ``info``, the last argument of LAPACK's routines; 0 for those of BLAS.
+
+        Raises
+        ------
+        ValueError
+            If an argument is out of its range, which LAPACK reports by a negative ``info``.
+        """
+        info = self._types["i"](0)
+        # The list keeps numbers alive during the call, the caller's tuple the arrays.
+        passed = [self._passed(*pair) for pair in zip(self._signature, arguments, strict=False)]
+        if len(passed) < len(self._signature):
+            passed.append(ctypes.byref(info))
+        self._call(*passed)
+        if info.value < 0:
+            raise ValueError(f"argument {-info.value} of {self._name} is out of its range.")
+        return info.value
+
+    def _passed(self, kind: str, argument: Any) -> Any:
+        if isinstance(argument, np.ndarray):
+            return argument.__array_interface__["data"][0]
+        return argument if kind == "c" else ctypes.byref(self._types[kind](argument))
+
+
+def _routine(name: str, products: int) -> Routine | None:
+    """Return the routine for a call of so many multiplications, or None if the ordinary wrapper is better."""
+    return find(name) if products >= MIN_UNLOCKED_PRODUCTS else None
+
+
+@cache
+def find(name: str) -> Routine | None:
+    """Return the routine of this name, or None if SciPy has no capsule of the expected signature."""
+    try:
+        capsule = {**cython_blas.__pyx_capi__, **cython_lapack.__pyx_capi__}[name]
+        text = _python_function("PyCapsule_GetName", ctypes.c_char_p, ctypes.py_object)(capsule)
+        get_pointer = _python_function(
+            "PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p
+        )
+        signature, integer = parse(text.decode())
+        expected = signature == SIGNATURES[name]
+        return Routine(name, get_pointer(capsule, text), signature, integer) if expected else None
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+
+
+def _python_function(name: str, result: Any, *arguments: Any) -> Any:
+    return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
+
+
+def parse(text: str) -> tuple[str, Any]:
+    """Return one letter per argument of a C signature, and the type of its integers.
+
+    Raises
+    ------
+    KeyError
+        If an argument is of an unknown type.
+
+    Examples
+    --------
+    >>> parse("void (char *, int *, __pyx_t_cython_blas_d *, int *, int *)")
+    ('cidii', <class 'ctypes.c_int'>)
+    """
+    kinds = [argument.replace("*", "").strip() for argument in text.partition("(")[2].rstrip(")").split(",")]
+    kinds = ["double" if kind.endswith("_d") else kind for kind in kinds]
+    letters = {"char": "c", "double": "d", **dict.fromkeys(INTEGERS, "i")}
+    integers = {INTEGERS[kind] for kind in kinds if kind in INTEGERS}
+    if len(integers) != 1:
+        raise KeyError(f"one type of integers was expected in the signature {text!r}.")
+    return "".join(letters[kind] for kind in kinds), integers.pop()
