@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if asked.check_docs:
         found = list(documents.stale())
-        print("\n".join(f"stale: {path}; run python -m bench --write-docs" for path in found), end="")
+        print("\n".join(f"stale: {path}; run python -m bench --write-docs" for path in found) or "up to date")
         return 1 if found else 0
     if asked.table is None:
         line.error("name a TABLE, or use --list, --write-docs or --check-docs")

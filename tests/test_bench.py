@@ -264,6 +264,20 @@ def test_differences_and_ratios_use_the_splits_that_both_have(tmp_path):
     assert results.ratio(place, "abc", "a") == pytest.approx(4.2 / 2.2)
 
 
+def test_the_verdict_counts_the_sets_that_were_compared(tmp_path):
+    path, table = tmp_path / "records.jsonl", TABLES["kernel_search"]
+    cases = [Case(Tiny(name, "classes"), None, split) for name in ("sonar", "breast_w") for split in (0, 1)]
+    run(cases, [Stub("KernelSearch"), Stub("GridSearchCV")], path, Conditions())
+    equal = storage.read(path)
+    # The errors of the grid are 6.0 and 6.1: three points less, and three points less with much noise.
+    worse = [replace(r, error=9.0 + 0.1 * r.split) if r.contender == "KernelSearch" else r for r in equal]
+    noisy = [replace(r, error=9.0 + 2.0 * r.split) if r.contender == "KernelSearch" else r for r in equal]
+    verdict = lambda records: table.blocks(table.results(records))["kernel_search"]
+    assert "higher error than GridSearchCV on none of 2 sets." in verdict(equal)
+    assert "higher error than GridSearchCV on none of 2 sets." in verdict(noisy)
+    assert "higher error than GridSearchCV on 2 of 2 sets (sonar, breast_w)." in verdict(worse)
+
+
 def test_mean_ranks_leave_out_sets_that_a_contender_lacks():
     table = np.array([[1.0, 2.0, np.nan], [2.0, 2.0, 1.0], [3.0, 1.0, 2.0]])
     np.testing.assert_allclose(mean_ranks(table), [(1 + 2.5) / 2, (2 + 2.5) / 2, (3 + 1) / 2])
