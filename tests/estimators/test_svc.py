@@ -25,7 +25,7 @@ from foldless.core.errors import (
     UnreadableSolution,
     UnsuitableBias,
 )
-from foldless.criteria import SAFE_AMPLITUDES, Evidence, EvidenceEP, EvidenceHMC
+from foldless.criteria import SAFE_AMPLITUDES, Evidence, EvidenceEP, EvidenceHMC, evidence_ep
 from foldless.grams import DenseGram
 from foldless.grams.builders import DenseBuilder
 from foldless.machines import HingeSVM, SquaredHingeSVM
@@ -361,3 +361,17 @@ def test_probabilities_of_left_out_rows_are_the_calibrated_ones_or_none(moons):
     assert model.loo_proba_[:, 1] == pytest.approx(expected)
     bayesian = KernelSVC(RBF(1.0, "fixed"), C=1.0, loss="hinge", criterion="evidence-ep").fit(X, y)
     assert bayesian.loo_proba_ is None
+
+
+def test_the_posterior_of_the_chosen_point_is_computed_once(monkeypatch, moons):
+    """One run from a cold start at every evaluation and one for the last fit; prediction continues from that one."""
+    run, cold = evidence_ep.expectation_propagation, []
+
+    def counted(gram, y, site, start=None, tolerance=1e-10):
+        cold.append(start is None)
+        return run(gram, y, site, start, tolerance)
+
+    monkeypatch.setattr(evidence_ep, "expectation_propagation", counted)
+    model = KernelSVC(loss="hinge", criterion="evidence-ep", gram="dense").fit(*moons)
+    assert sum(cold) == model.n_evaluations_ + 1
+    assert model.calibration_ is None

@@ -364,6 +364,8 @@ class Reading:
         Named quantities computed along with the value.
     batches : tuple of (adjoint, slope), optional
         Independent estimates of a sampled derivative; their spread is its standard error.
+    posteriors : tuple of callables, optional
+        One per column, if the criterion has a posterior: each returns it to all digits.
     """
 
     def __init__(
@@ -373,8 +375,10 @@ class Reading:
         slope: Vector | Callable[[], Vector | None] | None = None,
         parts: Mapping[str, float] | None = None,
         batches: tuple[tuple[Adjoint, Vector], ...] = (),
+        posteriors: tuple[Callable[[], Any], ...] = (),
     ) -> None:
         self.value = value
+        self.posteriors = posteriors
         self.parts = dict(parts or {})
         self.batches = batches
         self._adjoint, self._slope = adjoint, slope
@@ -385,10 +389,11 @@ class Reading:
         value: float,
         derive: Callable[[], tuple[Adjoint | None, Vector | None]],
         parts: Mapping[str, float] | None = None,
+        posteriors: tuple[Callable[[], Any], ...] = (),
     ) -> Reading:
         """Return a reading whose adjoint and slope come from one function, called when either is first needed."""
         both = cache(derive)
-        return cls(value, lambda: both()[0], lambda: both()[1], parts)
+        return cls(value, lambda: both()[0], lambda: both()[1], parts, posteriors=posteriors)
 
     @cached_property
     def adjoint(self) -> Adjoint | None:
@@ -409,6 +414,7 @@ class Reading:
             lambda: _times(factor, self.slope),
             self.parts,
             batches,
+            self.posteriors,
         )
 
     @classmethod
@@ -428,6 +434,7 @@ class Reading:
             lambda: _mean([r.slope for r in readings]),
             parts,
             batches,
+            tuple(posterior for r in readings for posterior in r.posteriors),
         )
 
 

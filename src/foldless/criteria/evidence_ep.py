@@ -1,6 +1,7 @@
 r"""Minus the logarithm of the evidence per point, by expectation propagation: the recommended evidence of an SVM."""
 
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import ClassVar
 
 import numpy as np
@@ -53,12 +54,14 @@ class EvidenceEP(Criterion):
         kappa, dkappa = solution.loss.log_kappa(C)
         E = (posterior.log_z + kappa.sum()) / n
 
+        finished = cache(partial(self._finished, solution, posterior))
+
         def derive():
-            settled = self._finished(solution, posterior)
+            settled = finished()
             slope = C @ (dkappa - settled.tilted.loss) / n
             return settled.adjoint() * (-1 / n), np.array([-slope])
 
-        return Reading.lazy(-float(E), derive, {"log_evidence": float(E)})
+        return Reading.lazy(-float(E), derive, {"log_evidence": float(E)}, (finished,))
 
     def _finished(self, solution, posterior):
         """The posterior to all digits of the tolerance, or as it is: a slope with half of them is better than none."""

@@ -95,7 +95,7 @@ class EvidenceHMC(Criterion):
         adjoint = _mean([G for G, _ in groups])
         slope = np.mean([slope for _, slope in groups], axis=0)
         parts |= {"log_evidence": float(E), "log_evidence_error": float(error / n)}
-        return Reading(-float(E), adjoint, slope, parts, groups)
+        return Reading(-float(E), adjoint, slope, parts, groups, (lambda: posterior,))
 
     def _integral(self, target, posterior):
         """Eq. (3): the correction, its standard error and the last states."""

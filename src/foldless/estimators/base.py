@@ -88,7 +88,7 @@ class BaseKernelEstimator(BaseEstimator):
     def _select(self, X: Any, Y: Matrix, machine: Machine, **changes: Any) -> Selection:
         """Select with the estimator's parameters, or with others in their place."""
         with progress(self.verbose, self.max_evaluations) as watch:
-            options = {
+            options: dict[str, Any] = {
                 "kernel": self.kernel,
                 "criterion": self.criterion,
                 "search": self.search,
@@ -110,6 +110,8 @@ class BaseKernelEstimator(BaseEstimator):
         self.criterion_value_ = float(selection.reading.value)
         self.trace_ = list(selection.outcome.trace)
         self.n_evaluations_ = len(self.trace_)
+        for name, value in self._machine_params(selection.machine).items():
+            setattr(self, f"{name}_", value)
         if isinstance(selection.expansion, CellExpansion):
             self.cells_: CellExpansion | None = selection.expansion
             return

@@ -131,7 +131,6 @@ class KernelLogisticRegression(ClassifierMixin, BaseKernelClassifier):
             machine = SmoothMachine(Logistic(), C, bias=True, weights=weights, row_counts=counts)
         selection = self._select(X, Y, machine, tune_machine=tune_C)
         self._store(selection)
-        self.C_ = selection.machine.C
         outputs = left_out_outputs(selection.solution)
         self.loo_decision_ = self._one_or_all(outputs)
         self.loo_proba_ = self._probabilities(outputs)

@@ -125,7 +125,6 @@ class KernelLSSVC(ClassifierMixin, BaseKernelClassifier):
         machine = LSSVM(C, bool(self.bias), class_weights * counts, row_counts=counts, costs=costs)
         selection = self._select(X, Y, machine, tune_machine=tune_C)
         self._store(selection)
-        self.C_ = selection.machine.C
         outputs = left_out_outputs(selection.solution)
         self.loo_decision_ = self._one_or_all(outputs)
         self.calibration_ = calibrate(outputs, Y, counts)

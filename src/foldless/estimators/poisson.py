@@ -114,7 +114,6 @@ class KernelPoissonRegressor(RegressorMixin, BaseKernelEstimator):
         machine = SmoothMachine(Poisson(), 1 / alpha, bias=True, weights=counts, row_counts=counts)
         selection = self._select(X, y[:, None], machine, tune_machine=tune_alpha)
         self._store(selection)
-        self.alpha_ = 1 / selection.machine.C
         self.loo_decision_ = left_out_outputs(selection.solution)[:, 0]
         return self
 

@@ -138,7 +138,6 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
         machine = Ridge(alpha, bool(self.fit_intercept), counts, self._penalty_matrix(), counts)
         selection = self._select(X, Y, machine, tune_machine=tune_alpha)
         self._store(selection)
-        self.alpha_ = selection.machine.alpha
         self._counts = counts
         # An exact fit leaves no residuals to estimate the noise from.
         with suppress(Undefined):

@@ -68,6 +68,7 @@ class KernelSubsetRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegresso
     True
     """
 
+    criterion: CriterionLike
     # A subset of the columns needs the whole matrix.
     gram, n_components = "dense", None
 
@@ -120,11 +121,9 @@ class KernelSubsetRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegresso
         bias = bool(self.fit_intercept)
         if self.indices is None:
             return self._grow(X, Y, Subset([0], bias, counts, counts))
-        selection = self._select(
-            X, Y, Subset(self._given_indices(), bias, counts, counts), tune_machine=False
-        )
-        self._store(selection)
-        return self._keep(selection.machine.indices)
+        indices = self._given_indices()
+        self._store(self._select(X, Y, Subset(indices, bias, counts, counts), tune_machine=False))
+        return self._keep(indices)
 
     def _grow(self, X: Any, Y: Matrix, machine: Subset) -> Self:
         """Tune the kernel by ridge regression, then add functions one by one."""

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from foldless.core.contracts import Matrix, Vector
 from foldless.core.errors import UnknownName
-from foldless.criteria import SAFE_AMPLITUDES, ep_posterior, loo_outputs
+from foldless.criteria import SAFE_AMPLITUDES, loo_outputs
 from foldless.criteria.base import Criterion
 from foldless.criteria.left_out import left_out_outputs
 from foldless.criteria.posteriors.ep import HingeSite, SquaredHingeSite
@@ -176,7 +176,6 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
             tune_machine=tune_C,
         )
         self._store(selection)
-        self.C_ = selection.machine.C
         self.support_ = self._rows[np.flatnonzero(np.any(selection.solution.alpha != 0, axis=1))]
         outputs = _loo_columns(selection)
         self.loo_decision_ = self._one_or_all(outputs)
@@ -236,9 +235,9 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
 
     def _posterior_of(self, selection: Selection) -> tuple[Matrix, list[Matrix]] | None:
         """Return coefficients of the posterior means and matrices of the variances, if the criterion has a posterior."""
-        if selection.criterion.name not in BAYESIAN:
+        posteriors = [posterior() for posterior in selection.reading.posteriors]
+        if not posteriors:
             return None
-        posteriors = [ep_posterior(column) for column in selection.solution.columns]
         gram, builder = selection.solution.gram, selection.builder
         b = np.column_stack([posterior.b for posterior in posteriors])
         coefficients = builder.expansion(gram, b)[1].T

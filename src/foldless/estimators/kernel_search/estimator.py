@@ -234,7 +234,7 @@ class KernelSearch(MetaEstimatorMixin, BaseEstimator):
             found = side_by_side([partial(_result_or_error, run) for run in runs], self.n_jobs)
         results = [result for result in found if isinstance(result, SettingResult)]
         if not results:
-            raise found[0]
+            raise next(error for error in found if isinstance(error, Undefined))
         return results
 
     def _record(self, results: list[SettingResult], best: SettingResult) -> None:

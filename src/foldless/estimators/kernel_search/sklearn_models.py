@@ -27,7 +27,7 @@ References
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import singledispatch
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -86,7 +86,7 @@ class EquivalentModel:
     regularisation: tuple[float, float] | None = None
     tune_machine: bool = True
     criterion: str | Criterion = "loo"
-    surrogate: Self | None = None
+    surrogate: "EquivalentModel | None" = None
     is_surrogate: bool = False
 
     def params(self, theta: Vector) -> dict[str, Any]:
@@ -114,8 +114,8 @@ class NuModel(EquivalentModel):
         """Return nu, the mean of alpha / C over rows and columns."""
         solution = selection.solution
         if self.is_surrogate:
-            C = SVC_C_OVER_LSSVM_C * selection.machine.C
-            machine = HingeSVM(C, bias=True, weights=selection.machine.weights)
+            C = SVC_C_OVER_LSSVM_C * solution.machine.C
+            machine = HingeSVM(C, bias=True, weights=solution.machine.weights)
             solution = machine.solve(solution.gram, solution.Y)
         nu = float(np.mean(np.abs(solution.alpha)) / solution.machine.C)
         return {"nu": min(nu, self.max_nu)}
