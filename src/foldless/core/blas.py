@@ -23,7 +23,7 @@ from foldless.core.contracts import Matrix, Rows
 # Calls with fewer multiplications are so short that waiting for the lock afterwards costs more than holding it.
 MIN_UNLOCKED_PRODUCTS = 3_000_000
 
-# A square mask, with which triangles are cleared a strip of columns at a time.
+# Mask of the entries above the diagonal in a square block: triangles are cleared or mirrored one strip at a time.
 ABOVE_DIAGONAL = np.triu(np.ones((64, 64), dtype=bool), 1)
 
 # Arguments of the routines, all passed by address: c for a character, i for an integer, d for a double.

@@ -14,15 +14,13 @@ from foldless.core.errors import NotPositiveDefinite
 SYMMETRY_TOLERANCE = 1e-8  # a matrix and its transpose may differ by this fraction of the largest entry
 NEGATIVE_EIGENVALUE_TOLERANCE = 1e-8  # negative eigenvalues up to this fraction of the trace are rounding
 
-CACHE_STRIP_ROWS = 64  # rows of an n x n array that stay in the processor's cache
-ABOVE_DIAGONAL = np.triu(np.ones((CACHE_STRIP_ROWS, CACHE_STRIP_ROWS), dtype=bool), 1)
-# A strip for matrix products has at least so many rows, and more if they have fewer entries than this together.
+CACHE_STRIP_ROWS = len(blas.ABOVE_DIAGONAL)  # rows of an n x n array that stay in the processor's cache
+# A strip for matrix products has at least 512 rows, or as many as hold 2**17 entries.
 PRODUCT_STRIP_ROWS = 512
 PRODUCT_STRIP_ENTRIES = 2**17
 
-PIVOT_TOLERANCE = (
-    50 * np.finfo(float).eps
-)  # pivots below this fraction of the largest diagonal entry are rounding
+# Pivots below this fraction of the largest diagonal entry are rounding.
+PIVOT_TOLERANCE = 50 * np.finfo(float).eps
 # Reject a low-rank factor whose relative error exceeds this. For a positive semi-definite matrix small pivots rule that
 # out, so a larger error means that the matrix is indefinite.
 LOW_RANK_MAX_ERROR = 1e-10
@@ -38,7 +36,7 @@ def mirror(A: Matrix) -> Matrix:
     for rows in strips(len(A)):
         A[rows, rows.stop :] = A[rows.stop :, rows].T
         corner = A[rows, rows]
-        np.copyto(corner, corner.T, where=ABOVE_DIAGONAL[: len(corner), : len(corner)])
+        np.copyto(corner, corner.T, where=blas.ABOVE_DIAGONAL[: len(corner), : len(corner)])
     return A
 
 

@@ -75,7 +75,7 @@ class DenseGram(Gram):
 
     def subset(self, rows: Rows) -> DenseGram:
         """Return the Gram of some rows."""
-        return DenseGram(self.K[np.ix_(rows, rows)])
+        return DenseGram(self.K[np.ix_(rows, rows)], self.semidefinite)
 
     def block(self, rows: Rows, cols: Rows) -> Matrix:
         """Return the entries of ``K`` at ``rows`` and ``cols``, as an array."""
@@ -99,7 +99,7 @@ class DenseGram(Gram):
 
     @cached_property
     def _centred(self) -> DenseGram:
-        return DenseGram(centre(self.K))
+        return DenseGram(centre(self.K), self.semidefinite)
 
     def shifted(self, constant: float) -> DenseGram:
         """Return ``K + constant 11'``."""
@@ -314,7 +314,7 @@ class DenseFactor(Factor):
         return v
 
     def covariance_diag(self) -> Vector:
-        """Return the diagonal of ``V``: :math:`(1 - (B^{-1})_{ii}) / w_i`, or eq. (1) where that would cancel."""
+        """Return the diagonal of ``V``: :math:`(1 - (B^{-1})_{ii}) / w_i`, or eq. (3) where that would cancel."""
         return self._covariance_diag
 
     def resolvent(self) -> Matrix:

@@ -15,10 +15,9 @@ from foldless.core.linalg import strips
 
 Points: TypeAlias = Any  # an array or a sparse matrix of shape (n, d)
 
-# Squared distances below this fraction of the squared norms are recomputed without cancellation,
+# Squared distances below this fraction of the squared norms are recomputed without cancellation.
 CANCELLATION_FRACTION = 1e-8
-# and this many pairs are recomputed at a time.
-RECOMPUTED_PAIRS = 200_000
+RECOMPUTED_PAIRS = 200_000  # pairs whose distances are recomputed at a time
 
 
 class Pairs:
