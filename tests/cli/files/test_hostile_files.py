@@ -8,6 +8,7 @@ import signal
 import threading
 import zipfile
 from collections import Counter
+from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
@@ -233,6 +234,22 @@ def test_a_pipe_is_read_to_its_end(tmp_path):
     table = read_table(pipe, "y")
     writer.join()
     np.testing.assert_array_equal(table.X, X)
+
+
+def test_a_pipe_that_never_ends_is_refused_at_its_beginning(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+
+    def write_without_end():
+        with suppress(BrokenPipeError), pipe.open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(range(256)) * 16)
+
+    writer = threading.Thread(target=write_without_end)
+    writer.start()
+    with pytest.raises(DataError, match="not a text file"):
+        read_table(pipe)
+    writer.join()
 
 
 def test_what_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):

@@ -13,6 +13,8 @@ from foldless.core.errors import DataError
 PIPE_MAX_BYTES = 2**30
 UNPACKED_MAX_BYTES = 2 * 2**30
 CHUNK_BYTES = 2**20
+# The first bytes of Parquet, npz and gzip.
+BINARY_BEGINNINGS = (b"PAR1", b"PK\x03\x04", b"\x1f\x8b")
 NOT_READ = {".xls", ".xlsx", ".ods", ".pkl", ".pickle", ".joblib"}
 
 
@@ -49,6 +51,10 @@ def _read(path: Path) -> bytes:
     if not stat.S_ISFIFO(mode):
         raise DataError(f"{path}: expected a file or a pipe, this is a device. Name a file.")
     with path.open("rb") as pipe:
+        head = pipe.peek(CHUNK_BYTES)
+        # Zero bytes are no text: the beginning is enough to refuse a pipe that may never end.
+        if b"\x00" in head and not head.startswith(BINARY_BEGINNINGS):
+            return head
         return _at_most(path, pipe, PIPE_MAX_BYTES)
 
 
