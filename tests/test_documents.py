@@ -77,7 +77,7 @@ RECORDS = (
     "Solution",
     "Solutions",
     "Forward",
-    "Surface",
+    "Surface", "Comparison",
 )  # what a function returned: the attributes are told, not made
 FUNCTIONS_OF_FORMULAS = ("criteria.ep_", "criteria.kric_", "criteria.loo_", "criteria.sollich")
 CONFIGURED = [

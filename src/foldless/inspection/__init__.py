@@ -1,5 +1,6 @@
-"""Figures in the style of scikit-learn: ``from_estimator`` computes and draws, ``plot`` draws again."""
+"""Comparisons, and figures in the style of scikit-learn: ``from_estimator`` computes and draws, ``plot`` draws again."""
 
+from foldless.inspection.comparison import Comparison
 from foldless.inspection.criterion_surface import Surface, evaluate_surface
 from foldless.inspection.error_histogram import HistogramDisplay
 from foldless.inspection.margins import MarginDisplay
@@ -9,6 +10,7 @@ from foldless.inspection.surface import SurfaceDisplay
 from foldless.inspection.trace import TraceDisplay
 
 __all__ = [
+    "Comparison",
     "HistogramDisplay",
     "MarginDisplay",
     "RelevanceDisplay",
