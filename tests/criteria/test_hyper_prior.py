@@ -39,9 +39,8 @@ def test_the_objective_has_the_gradient_of_its_sum(two_classes):
     )
     plain = Objective(kernel, SmoothMachine(Logistic()), LOO(), DenseBuilder(X), y[:, None])
     theta = problem.theta
-    assert problem(theta).value == pytest.approx(
-        plain(theta).value + HyperPrior("loo", 3.0).penalty(kernel)[0]
-    )
+    penalty = HyperPrior("loo", 3.0).penalty(kernel)[0] / len(y)  # leave-one-out is a sum over the rows
+    assert problem(theta).value == pytest.approx(plain(theta).value + penalty)
     steps = 1e-5 * np.eye(len(theta))  # rounding and curvature errors are both near 1e-8 there
     expected = [(problem(theta + e).value - problem(theta - e).value) / 2e-5 for e in steps]
     assert problem(theta).gradient == pytest.approx(np.array(expected), rel=1e-5, abs=1e-6)
@@ -107,10 +106,15 @@ def test_a_stronger_prior_brings_the_length_scales_together(two_classes):
     assert spreads[2] < 0.01
 
 
-def test_the_value_of_a_selection_is_the_criterion_alone(two_classes):
+def test_the_value_of_a_selection_is_that_of_its_trace(two_classes):
     found = chosen(two_classes, 0.3)
-    assert found.reading.value == LOO()(found.solution).value
-    assert found.outcome.best.value > found.reading.value + 1e-3
+    alone, (penalty, _) = LOO()(found.solution), HyperPrior("loo", 0.3).penalty(found.kernel)
+    assert found.outcome.best.value == pytest.approx(found.reading.value, rel=1e-6)
+    assert found.reading.parts["criterion"] == alone.value
+    assert penalty > 0
+    assert found.reading.parts["penalty"] == pytest.approx(penalty / len(found.solution.Y), rel=1e-12)
+    assert found.reading.value == pytest.approx(alone.value + found.reading.parts["penalty"], rel=1e-12)
+    assert found.reading.parts["total"] == pytest.approx(alone.parts["total"] + penalty, rel=1e-12)
 
 
 def test_an_unknown_criterion_or_strength_is_refused():

@@ -79,8 +79,9 @@ def test_abic_of_a_support_vector_machine_is_its_evidence_in_other_units(moons):
     for machine in (HingeSVM(2.0), SquaredHingeSVM(2.0)):
         solution = machine.solve(K, Y).columns[0]
         one, other = criteria.Evidence()(solution), criteria.ABIC(tuned=2)(solution)
-        assert other.value == pytest.approx(2 * len(Y) * one.value + 4, rel=1e-12)
-        np.testing.assert_allclose(other.adjoint, 2 * len(Y) * one.adjoint, rtol=1e-12)
+        assert other.value == pytest.approx(one.value + 2 / len(Y), rel=1e-12)
+        assert other.parts["total"] == pytest.approx(2 * len(Y) * one.value + 4, rel=1e-12)
+        np.testing.assert_allclose(other.adjoint, one.adjoint, rtol=1e-12)
 
 
 def test_xi_alpha_of_a_logistic_machine_counts_by_hand(moons):

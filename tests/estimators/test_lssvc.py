@@ -58,10 +58,12 @@ REFERENCE = [
 
 @pytest.mark.parametrize(("criterion", "class_weight", "bias", "value"), REFERENCE)
 def test_fixed_parameters_only_solve_and_read_the_criterion(criterion, class_weight, bias, value):
-    """Reference numbers of the specification: lambda = 0.5 is C = 2."""
+    """Reference numbers of the specification: lambda = 0.5 is C = 2. The evidence there is -2 log p."""
     options = {"C": 2.0, "kernel": RBF(0.7, "fixed"), "class_weight": class_weight}
     model = KernelLSSVC(criterion=criterion, bias=bias, **options).fit(ref.x[:, None], ref.labels)
-    assert model.criterion_value_ == approx(value, rel=2e-10)
+    assert model.selection_.reading.parts["total"] == approx(value, rel=2e-10)
+    rows = 2 * len(ref.labels) if criterion == "evidence" else 1
+    assert model.criterion_value_ == approx(value / rows, rel=2e-10)
     assert model.n_evaluations_ == 1
     assert model.C_ == 2.0
 

@@ -42,7 +42,7 @@ def test_it_tunes_and_predicts_probabilities_that_sum_to_one(iris):
     np.testing.assert_array_equal(model.predict(Z), model.classes_[np.argmax(p, axis=1)])
     assert model.decision_function(Z).shape == (60, 3)
     assert model.loo_proba_.shape == (90, 3)
-    assert log_loss(y, model.loo_proba_) == pytest.approx(model.criterion_value_ / 90, rel=1e-6)
+    assert log_loss(y, model.loo_proba_) == pytest.approx(model.criterion_value_, rel=1e-6)
     assert set(clone(model).get_params()) == set(model.get_params())
 
 

@@ -362,6 +362,9 @@ class Reading:
         Derivative dvalue/dtheta of the machine, given in one of the same forms.
     parts : mapping, optional
         Named quantities computed along with the value.
+    divisor : float, default=1.0
+        The cost of one row is the value divided by this: the number of rows for a sum over rows, twice that for minus
+        twice a log likelihood, 1 for what is a mean already.
     batches : tuple of (adjoint, slope), optional
         Independent estimates of a sampled derivative; their spread is its standard error.
     posteriors : tuple of callables, optional
@@ -374,10 +377,11 @@ class Reading:
         adjoint: Adjoint | Callable[[], Adjoint | None] | None = None,
         slope: Vector | Callable[[], Vector | None] | None = None,
         parts: Mapping[str, float] | None = None,
+        divisor: float = 1.0,
         batches: tuple[tuple[Adjoint, Vector], ...] = (),
         posteriors: tuple[Callable[[], Any], ...] = (),
     ) -> None:
-        self.value = value
+        self.value, self.divisor = value, divisor
         self.posteriors = posteriors
         self.parts = dict(parts or {})
         self.batches = batches
@@ -389,11 +393,12 @@ class Reading:
         value: float,
         derive: Callable[[], tuple[Adjoint | None, Vector | None]],
         parts: Mapping[str, float] | None = None,
+        divisor: float = 1.0,
         posteriors: tuple[Callable[[], Any], ...] = (),
     ) -> Reading:
         """Return a reading whose adjoint and slope come from one function, called when either is first needed."""
         both = cache(derive)
-        return cls(value, lambda: both()[0], lambda: both()[1], parts, posteriors=posteriors)
+        return cls(value, lambda: both()[0], lambda: both()[1], parts, divisor, posteriors=posteriors)
 
     @cached_property
     def adjoint(self) -> Adjoint | None:
@@ -413,9 +418,28 @@ class Reading:
             lambda: _times(factor, self.adjoint),
             lambda: _times(factor, self.slope),
             self.parts,
+            self.divisor,
             batches,
             self.posteriors,
         )
+
+    def plus(self, cost: float, parts: Mapping[str, float]) -> Reading:
+        """Return the reading of the criterion plus a constant, with more parts."""
+        return Reading(
+            self.value + cost,
+            lambda: self.adjoint,
+            lambda: self.slope,
+            self.parts | dict(parts),
+            self.divisor,
+            self.batches,
+            self.posteriors,
+        )
+
+    def per_row(self) -> Reading:
+        """Return the cost per row; its part ``total`` is the value before the division."""
+        reading = self.scaled(1 / self.divisor)
+        reading.parts["total"] = self.value
+        return reading
 
     @classmethod
     def mean(cls, readings: Sequence[Reading]) -> Reading:
@@ -433,6 +457,7 @@ class Reading:
             lambda: _mean([r.adjoint for r in readings]),
             lambda: _mean([r.slope for r in readings]),
             parts,
+            readings[0].divisor,
             batches,
             tuple(posterior for r in readings for posterior in r.posteriors),
         )

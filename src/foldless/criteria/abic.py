@@ -4,8 +4,9 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from foldless.core.contracts import Reading
-from foldless.criteria.base import BY_NAME, Criterion, reads
+from foldless.criteria.base import Criterion, reads
 from foldless.criteria.derivatives.smooth import laplace_evidence
+from foldless.criteria.evidence import Evidence, rows_counted
 from foldless.criteria.regression import noise_variance as noise
 from foldless.machines import RidgeSolution, SmoothSolution, SquaredHingeSolution, SVMSolution
 
@@ -41,6 +42,8 @@ class ABIC(Criterion):
     bias_prior: float | None = 10.0
     sigma2: Any = None
     name: ClassVar[str] = "abic"
+    title: ClassVar[str] = "Akaike's Bayesian information criterion"
+    unit: ClassVar[str] = "nats a row"
 
     def __post_init__(self):
         noise.check_sigma2(self.sigma2)
@@ -52,8 +55,8 @@ class ABIC(Criterion):
         return replace(self, sigma2=noise.once(self.sigma2, machine, grams, Y))
 
     def nats_per_unit(self, machine, n, k):
-        """Return k / 2: it is twice the cost, the mean over columns."""
-        return k / 2
+        """Return the number of rows times k: it is the mean over both."""
+        return k * rows_counted(machine, n)
 
     @reads(SmoothSolution)
     def _read_smooth(self, solution: SmoothSolution) -> Reading:
@@ -64,13 +67,15 @@ class ABIC(Criterion):
             return 2 * adjoint, 2 * slope
 
         parts = {"evidence": evidence.value, "tuned": float(self.tuned)}
-        return Reading.lazy(2 * evidence.value + 2 * self.tuned, derive, parts)
+        return Reading.lazy(2 * evidence.value + 2 * self.tuned, derive, parts, 2 * solution.v.sum())
 
     @reads(SVMSolution, SquaredHingeSolution)
     def _read_svm(self, solution) -> Reading:
-        reading, n = BY_NAME["evidence"]()(solution), solution.n
-        value = 2 * n * reading.value + 2 * self.tuned
-        return Reading(value, reading.adjoint * (2 * n), reading.slope * (2 * n), reading.parts)
+        evidence = Evidence().read(solution).scaled(2 * solution.n)
+        value = evidence.value + 2 * self.tuned
+        return Reading(
+            value, lambda: evidence.adjoint, lambda: evidence.slope, evidence.parts, 2 * solution.n
+        )
 
     @reads(RidgeSolution)
     def _read_ridge(self, solution: RidgeSolution) -> Reading:
@@ -86,4 +91,5 @@ class ABIC(Criterion):
             lambda: solution.adjoint(M),
             lambda: solution.slope_along_alpha(slope),
             parts,
+            2 * solution.size,
         )

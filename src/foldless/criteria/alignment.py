@@ -27,6 +27,8 @@ class Alignment(Criterion):
     """
 
     name: ClassVar[str] = "alignment"
+    title: ClassVar[str] = "Minus the kernel-target alignment"
+    unit: ClassVar[str] = "no unit"
     ignores_machine: ClassVar[bool] = True
 
     @reads(HasTargets)
@@ -57,6 +59,8 @@ class CenteredAlignment(Criterion):
     """
 
     name: ClassVar[str] = "centered-alignment"
+    title: ClassVar[str] = "Minus the centred kernel-target alignment"
+    unit: ClassVar[str] = "no unit"
     ignores_machine: ClassVar[bool] = True
 
     @reads(HasTargets)

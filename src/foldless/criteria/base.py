@@ -54,6 +54,14 @@ class Criterion:
     """
 
     name: ClassVar[str] = ""
+    """What it is asked for by, such as ``"loo"``."""
+
+    title: ClassVar[str] = ""
+    """What reports and plots call it, such as ``"Leave-one-out loss"``."""
+
+    unit: ClassVar[str] = ""
+    """What its value is measured in, such as ``"nats a row"``."""
+
     tunes_kernel: ClassVar[bool] = True
     reason_against: ClassVar[str] = ""
     may_diverge_in_C: ClassVar[bool] = False  # its minimum over the regularisation may mean nothing
@@ -75,13 +83,13 @@ class Criterion:
             BY_NAME[cls.name] = cls
 
     def __call__(self, solution: Any) -> Reading:
-        """Read a solution; one with several columns gives the mean of their readings."""
+        """Return the cost of a solution per row; one with several columns gives the mean of their readings."""
         if isinstance(solution, ColumnwiseSolutions) and not self._reader(type(solution)):
             return Reading.mean([self(column) for column in solution.columns])
-        return self.read(solution)
+        return self.read(solution).per_row()
 
     def read(self, solution: Any) -> Reading:
-        """Read a solution by the formula for its type."""
+        """Read a solution by the formula for its type, as its paper normalises it."""
         method = self._reader(type(solution))
         if not method:
             raise self.unreadable(solution)
@@ -99,9 +107,28 @@ class Criterion:
         """
         return self
 
-    def penalty(self, kernel: Kernel, machine: Machine | None = None) -> tuple[float, Vector]:
-        """Return a cost of the parameters themselves, and its gradient in those of the kernel and of a machine: none here."""
-        return 0.0, np.zeros(len(kernel.theta) + (0 if machine is None else len(machine.theta)))
+    def with_penalty(
+        self, reading: Reading, kernel: Kernel, machine: Machine | None = None
+    ) -> tuple[Reading, Vector]:
+        """Return a reading plus a cost of the parameters themselves, and the gradient of that cost: none here.
+
+        Parameters
+        ----------
+        reading : Reading
+            Of this criterion, per row.
+        kernel : Kernel
+            The one behind the reading.
+        machine : Machine, optional
+            The one behind it, if its own parameters are tuned too.
+
+        Returns
+        -------
+        reading : Reading
+            Its adjoint and slope are those of the criterion alone.
+        gradient : array
+            Of the cost of the parameters, in ``kernel.theta`` followed by ``machine.theta``.
+        """
+        return reading, np.zeros(len(kernel.theta) + (0 if machine is None else len(machine.theta)))
 
     def prior(self, kernel: Kernel, machine: Machine | None = None) -> tuple[Vector, Vector]:
         """Return centres and deviations of normal densities of the parameters; infinite deviations are no density."""
@@ -109,7 +136,7 @@ class Criterion:
         return np.zeros(size), np.full(size, np.inf)
 
     def nats_per_unit(self, machine: Machine, n: int, k: int) -> float:
-        """Return what one unit is worth in nats of the log likelihood of n points and k columns; only evidences are any."""
+        """Return what one unit is worth in nats of the log likelihood of n rows and k columns; only evidences know."""
         likelihoods = [
             name for name, kind in BY_NAME.items() if kind.nats_per_unit is not Criterion.nats_per_unit
         ]

@@ -41,6 +41,8 @@ class CalibratedLOO(Criterion):
     """
 
     name: ClassVar[str] = "calibrated-loo"
+    title: ClassVar[str] = "Leave-one-out log loss of calibrated outputs"
+    unit: ClassVar[str] = "nats a row"
 
     @reads(LSSVMSolution)
     def _read_lssvm(self, solution: LSSVMSolution) -> Reading:

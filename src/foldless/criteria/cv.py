@@ -32,6 +32,8 @@ class CV(Criterion):
     folds: int = 10
     seed: int = 0
     name: ClassVar[str] = "cv"
+    title: ClassVar[str] = "Error of cross-validation by refits"
+    unit: ClassVar[str] = "error a row"
 
     def __post_init__(self):
         if self.folds < 2:

@@ -18,6 +18,8 @@ class EffectiveParameters(Criterion):
     """
 
     name: ClassVar[str] = "effective-parameters"
+    title: ClassVar[str] = "Effective number of parameters"
+    unit: ClassVar[str] = "parameters a row"
 
     @reads(SmoothSolution)
     def _read_smooth(self, solution: SmoothSolution) -> Reading:
@@ -26,7 +28,7 @@ class EffectiveParameters(Criterion):
         def derive():
             return differentiate(solution, solution.dw * solution.V, CovarianceAdjoint(solution.w))
 
-        return Reading.lazy(d, derive, {"effective": d})
+        return Reading.lazy(d, derive, divisor=solution.v.sum())
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,8 @@ class AICd(Criterion):
     """
 
     name: ClassVar[str] = "aicd"
+    title: ClassVar[str] = "Information criterion with effective parameters"
+    unit: ClassVar[str] = "nats a row"
 
     @reads(SmoothSolution)
     def _read_smooth(self, solution: SmoothSolution) -> Reading:
@@ -51,4 +55,5 @@ class AICd(Criterion):
                 solution, 2 * (solution.dw * solution.V - solution.a), CovarianceAdjoint(2 * solution.w)
             )
 
-        return Reading.lazy(2 * (solution.loss + d), derive, {"loss": solution.loss, "effective": d})
+        parts = {"loss": solution.loss, "effective": d}
+        return Reading.lazy(2 * (solution.loss + d), derive, parts, 2 * solution.v.sum())

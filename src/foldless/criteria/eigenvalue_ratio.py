@@ -41,6 +41,8 @@ class EigenvalueRatio(Criterion):
     eta: float = 1.0
     lam: float = 1.0
     name: ClassVar[str] = "eigenvalue-ratio"
+    title: ClassVar[str] = "Training error plus an eigenvalue ratio"
+    unit: ClassVar[str] = "squared units of y"
     ignores_machine: ClassVar[bool] = True
 
     def __post_init__(self):

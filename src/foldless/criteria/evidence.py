@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.core.contracts import Reading
+from foldless.core.contracts import Machine, Reading
 from foldless.core.errors import Undefined
 from foldless.criteria.base import Criterion, reads
 from foldless.criteria.derivatives.smooth import laplace_evidence
@@ -13,13 +13,11 @@ from foldless.criteria.derivatives.svm import implicit_step
 from foldless.criteria.posteriors.ep import HingeSite, SquaredHingeSite, expectation_propagation
 from foldless.grams.adjoints import add_symmetric, embed
 from foldless.machines import (
-    LSSVM,
-    HingeSVM,
     LSSVMSolution,
     RidgeSolution,
+    SmoothMachine,
     SmoothSolution,
     SquaredHingeSolution,
-    SquaredHingeSVM,
     SVMSolution,
 )
 
@@ -89,12 +87,12 @@ class Evidence(Criterion):
     a: float = 1e-3
 
     name: ClassVar[str] = "evidence"
+    title: ClassVar[str] = "Minus the log evidence"
+    unit: ClassVar[str] = "nats a row"
 
     def nats_per_unit(self, machine, n, k):
-        """Return n k for support vector machines, k / 2 for those by least squares, k for all others."""
-        if isinstance(machine, (HingeSVM, SquaredHingeSVM)):
-            return float(n * k)
-        return k / 2 if isinstance(machine, LSSVM) else float(k)
+        """Return the number of rows times k: it is the mean over both."""
+        return k * rows_counted(machine, n)
 
     @reads(LSSVMSolution)
     def _read_lssvm(self, solution: LSSVMSolution) -> Reading:
@@ -111,12 +109,12 @@ class Evidence(Criterion):
             adjoint = add_symmetric(factor.resolvent(), -m / k * alpha / q, alpha)  # eq. (2)
             return adjoint, np.array([solution.gram.inner(adjoint)])
 
-        return Reading.lazy(value, derive, {"reml": value})
+        return Reading.lazy(value, derive, divisor=2 * n)
 
     @reads(SmoothSolution)
     def _read_smooth(self, solution: SmoothSolution) -> Reading:
         evidence = laplace_evidence(solution, self.bias_prior)
-        return Reading.lazy(evidence.value, evidence.derive, {"evidence": evidence.value})
+        return Reading.lazy(evidence.value, evidence.derive, divisor=solution.v.sum())
 
     def warning_for(self, solution):
         """Compare a support vector machine's Laplace evidence with that of expectation propagation."""
@@ -142,7 +140,11 @@ class Evidence(Criterion):
         value, slope, M = solution.deviance()
         parts = {"sigma2": float(solution.variances().mean()), "df": solution.df}
         return Reading(
-            value / 2, lambda: solution.adjoint(0.5 * M), lambda: solution.slope_along_alpha(slope / 2), parts
+            value / 2,
+            lambda: solution.adjoint(0.5 * M),
+            lambda: solution.slope_along_alpha(slope / 2),
+            parts,
+            solution.size,
         )
 
     @reads(SVMSolution)
@@ -158,6 +160,12 @@ class Evidence(Criterion):
         alpha, C = solution.alpha[solution.free], solution.C[solution.free]
         D = C * np.exp(-self.a * C / alpha)
         return _laplace(solution, D, D * self.a * C / alpha**2, D * (1 - self.a * C / alpha))
+
+
+def rows_counted(machine: Machine, n: int) -> float:
+    """Return the number of rows that a likelihood counts: the weights of a smooth machine, else copies of rows."""
+    counts = machine.weights if isinstance(machine, SmoothMachine) else machine.row_counts
+    return float(n if counts is None else np.sum(counts))
 
 
 def _by_propagation(solution):

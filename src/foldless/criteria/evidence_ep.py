@@ -40,11 +40,13 @@ class EvidenceEP(Criterion):
 
     tolerance: float = 1e-9
     name: ClassVar[str] = "evidence-ep"
+    title: ClassVar[str] = "Minus the log evidence by expectation propagation"
+    unit: ClassVar[str] = "nats a row"
     needs_fit: ClassVar[bool] = False
     needs_proper_offset: ClassVar[bool] = True
 
     def nats_per_unit(self, machine, n, k):
-        """Return n k: it is the mean over points and columns."""
+        """Return n k: it is the mean over rows and columns."""
         return float(n * k)
 
     @reads(SupportProblem, SVMSolution, SquaredHingeSolution)
@@ -61,7 +63,7 @@ class EvidenceEP(Criterion):
             slope = C @ (dkappa - settled.tilted.loss) / n
             return settled.adjoint() * (-1 / n), np.array([-slope])
 
-        return Reading.lazy(-float(E), derive, {"log_evidence": float(E)}, (finished,))
+        return Reading.lazy(-float(E), derive, {"log_evidence": float(E)}, posteriors=(finished,))
 
     def _finished(self, solution, posterior):
         """The posterior to all digits of the tolerance, or as it is: a slope with half of them is better than none."""

@@ -66,6 +66,8 @@ class EvidenceHMC(Criterion):
     seed: int = 0
     batches: int = 8
     name: ClassVar[str] = "evidence-hmc"
+    title: ClassVar[str] = "Minus the log evidence by sampling"
+    unit: ClassVar[str] = "nats a row"
     needs_fit: ClassVar[bool] = False
     needs_proper_offset: ClassVar[bool] = True
 
@@ -76,7 +78,7 @@ class EvidenceHMC(Criterion):
             raise ValueError(f"batches must be between 2 and chains={self.chains}, got {self.batches!r}.")
 
     def nats_per_unit(self, machine, n, k):
-        """Return n k: it is the mean over points and columns."""
+        """Return n k: it is the mean over rows and columns."""
         return float(n * k)
 
     @reads(SupportProblem, SVMSolution, SquaredHingeSolution)
@@ -95,7 +97,7 @@ class EvidenceHMC(Criterion):
         adjoint = _mean([G for G, _ in groups])
         slope = np.mean([slope for _, slope in groups], axis=0)
         parts |= {"log_evidence": float(E), "log_evidence_error": float(error / n)}
-        return Reading(-float(E), adjoint, slope, parts, groups, (lambda: posterior,))
+        return Reading(-float(E), adjoint, slope, parts, batches=groups, posteriors=(lambda: posterior,))
 
     def _integral(self, target, posterior):
         """Eq. (3): the correction, its standard error and the last states."""

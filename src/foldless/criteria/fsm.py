@@ -33,6 +33,8 @@ class FSM(Criterion):
     """
 
     name: ClassVar[str] = "fsm"
+    title: ClassVar[str] = "Spread of the classes over their distance"
+    unit: ClassVar[str] = "no unit"
     ignores_machine: ClassVar[bool] = True
 
     @reads(HasTargets)

@@ -58,6 +58,8 @@ class GACV(Criterion):
     """
 
     name: ClassVar[str] = "gacv"
+    title: ClassVar[str] = "Generalised approximate cross-validation"
+    unit: ClassVar[str] = "loss a row"
 
     @reads(SmoothSolution)
     def _read_smooth(self, solution: SmoothSolution) -> Reading:

@@ -33,6 +33,8 @@ class GCV(Criterion):
     """
 
     name: ClassVar[str] = "gcv"
+    title: ClassVar[str] = "Generalised cross-validation"
+    unit: ClassVar[str] = "squared units of y"
 
     @reads(LSSVMSolution)
     def _read_lssvm(self, solution: LSSVMSolution) -> Reading:

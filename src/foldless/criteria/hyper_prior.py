@@ -1,16 +1,24 @@
 r"""Normal priors on the logarithms of a kernel's parameters and of C, added to any criterion."""
 
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
-from sklearn.gaussian_process.kernels import Product
+from sklearn.gaussian_process.kernels import Kernel, Product
 
+from foldless.core.contracts import Machine, Reading, Vector
 from foldless.core.errors import UnknownName
 from foldless.criteria.base import BY_NAME, Criterion
 
 TIED = (None, 1.0)
+
+
+def _of_inner(attribute: str) -> Any:
+    """Return a property that has the value it has for the criterion inside."""
+    return property(
+        lambda self: getattr(self.inner_criterion, attribute), doc=f"``{attribute}`` of the criterion."
+    )
 
 
 @dataclass(frozen=True)
@@ -24,16 +32,19 @@ class HyperPrior(Criterion):
 
     over all length scales and all amplitudes (constants that multiply a kernel; not offsets, which are added to one).
     By default the length scales of each kernel are only tied to each other, :math:`\log \ell_0` being their mean, and
-    amplitude and C are free: as s grows the isotropic kernel is what remains. The reading of a solution, and so
-    ``criterion_value_``, is that of the criterion alone; the trace of a search has the prior in its values.
+    amplitude and C are free: as s grows the isotropic kernel is what remains. The trace of a search and
+    ``criterion_value_`` include it, divided by the same number as the criterion: the parts ``criterion`` and ``penalty``
+    of ``selection_.reading`` are the two terms. Called on a solution alone, which does not know its kernel, it is the
+    criterion without the prior.
 
     Parameters
     ----------
     criterion : str or Criterion, default="loo"
         What to add it to.
     strength : float, default=1.0
-        s in (1), in the units of the criterion: a sum over the points (``"loo"`` of a logistic regression, ``"evidence"`` of
-        one) takes 1, a mean over n points (every evidence of a support vector machine) 1 / n.
+        s in (1), in the units of the criterion's formula, its part ``total``: a sum over the rows (``"loo"`` or
+        ``"evidence"`` of a logistic regression) takes 1, a mean over n rows (every evidence of a support vector machine)
+        takes 1 / n.
     length_scale : (centre, deviation) or None, default=(None, 1.0)
         The centre is a natural value, the deviation one of the logarithm: ``(2.0, 0.5)`` has :math:`\log 2 \pm \tfrac12`.
         ``None`` is no prior; a centre that is ``None`` is the mean of the length scales themselves.
@@ -68,24 +79,38 @@ class HyperPrior(Criterion):
             raise ValueError(f"strength must not be negative, got {self.strength!r}.")
         for name in ("length_scale", "amplitude", "C"):
             _check(name, getattr(self, name))
-        for name in (
-            "name",
-            "tunes_kernel",
-            "reason_against",
-            "may_diverge_in_C",
-            "ignores_machine",
-            "needs_fit",
-        ):
-            object.__setattr__(self, name, getattr(self.inner_criterion, name))
 
-    @property
-    def inner_criterion(self):
-        """The criterion itself."""
+    @cached_property
+    def inner_criterion(self) -> Criterion:
+        """The criterion that the prior is added to."""
         return self.criterion if isinstance(self.criterion, Criterion) else BY_NAME[self.criterion]()
 
-    def __call__(self, solution):
-        """Read the criterion."""
+    name = _of_inner("name")
+    title = _of_inner("title")
+    unit = _of_inner("unit")
+    tunes_kernel = _of_inner("tunes_kernel")
+    reason_against = _of_inner("reason_against")
+    may_diverge_in_C = _of_inner("may_diverge_in_C")
+    ignores_machine = _of_inner("ignores_machine")
+    needs_fit = _of_inner("needs_fit")
+
+    def __call__(self, solution: Any) -> Reading:
+        """Return the cost of a solution per row, by the criterion alone; a solution does not know its kernel."""
         return self.inner_criterion(solution)
+
+    def with_penalty(
+        self, reading: Reading, kernel: Kernel, machine: Machine | None = None
+    ) -> tuple[Reading, Vector]:
+        """Return a reading with (1) added to it, both per row, and the gradient of (1) per row.
+
+        The parts ``criterion`` and ``penalty`` are the two terms; the part ``total`` is their sum before the division.
+        """
+        penalty, pull = self.penalty(kernel, machine)
+        per_row = penalty / reading.divisor
+        terms = {"criterion": reading.value, "penalty": per_row}
+        if "total" in reading.parts:
+            terms["total"] = reading.parts["total"] + penalty
+        return reading.plus(per_row, terms), pull / reading.divisor
 
     def with_data_estimates(self, machine, grams, Y):
         """Return the prior on the criterion prepared."""

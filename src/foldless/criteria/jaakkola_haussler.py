@@ -33,6 +33,8 @@ class JaakkolaHaussler(Criterion):
     """
 
     name: ClassVar[str] = "jaakkola-haussler"
+    title: ClassVar[str] = "Jaakkola and Haussler's bound of the leave-one-out error"
+    unit: ClassVar[str] = "fraction of rows"
     needs_proper_offset: ClassVar[bool] = True
 
     @reads(SmoothSolution)

@@ -59,6 +59,8 @@ class KFold(Criterion):
     folds: Any = 10
     seed: int = 0
     name: ClassVar[str] = "kfold"
+    title: ClassVar[str] = "Leave-a-block-out loss"
+    unit: ClassVar[str] = "loss a row"
 
     @reads(LSSVMSolution)
     def _read_lssvm(self, solution: LSSVMSolution) -> Reading:
@@ -94,8 +96,8 @@ class KFold(Criterion):
         for step in steps:
             u[step.rows] = step.outputs
         value = float(solution.v @ solution.machine.loss.value(solution.y, u))
-        parts = {"kfold": value, "kfold_mean": value / solution.v.sum(), **solution.wrong("kfold_error", u)}
-        return Reading.lazy(value, lambda: _differentiate_blocks(solution, steps, u), parts)
+        parts = solution.wrong("kfold_error", u)
+        return Reading.lazy(value, lambda: _differentiate_blocks(solution, steps, u), parts, solution.v.sum())
 
     @reads(LinearSolution)
     def _read_linear(self, solution: LinearSolution) -> Reading:

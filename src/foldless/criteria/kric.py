@@ -59,6 +59,8 @@ class KRIC(Criterion):
     eta: float = 1.0
     tune_kernel: bool = False
     name: ClassVar[str] = "kric"
+    title: ClassVar[str] = "Information criterion of Kobayashi and Komaki"
+    unit: ClassVar[str] = "nats a row"
     may_diverge_in_C: ClassVar[bool] = True
 
     @property
@@ -83,7 +85,7 @@ class KRIC(Criterion):
         def derive():  # eq. (2)
             return penalty.differentiate(-2 * solution.a + 2 * penalty.phi_z, 2.0)
 
-        return Reading.lazy(value, derive, penalty.parts(solution.loss))
+        return Reading.lazy(value, derive, penalty.parts(solution.loss), 2 * penalty.n)
 
     @reads(SVMSolution, SquaredHingeSolution)
     def _read_svm(self, solution) -> Reading:
@@ -119,6 +121,8 @@ class KRICSollich(Criterion):
     eta: float = 1.0
     tune_kernel: bool = False
     name: ClassVar[str] = "kric-sollich"
+    title: ClassVar[str] = "Information criterion of Kobayashi and Komaki with Sollich's likelihood"
+    unit: ClassVar[str] = "nats a row"
     may_diverge_in_C: ClassVar[bool] = True
 
     @property
@@ -156,7 +160,7 @@ class KRICSollich(Criterion):
             adjoint, slope = penalty.differentiate(2 * by_z + 2 * penalty.phi_z, 2.0)
             return adjoint, slope + 2 * by_C
 
-        return Reading.lazy(2 * (value + penalty.value), derive, penalty.parts(value))
+        return Reading.lazy(2 * (value + penalty.value), derive, penalty.parts(value), 2 * penalty.n)
 
     @reads(SVMSolution, SquaredHingeSolution)
     def _read_svm(self, solution) -> Reading:
@@ -285,7 +289,7 @@ class OutputPenalty:
 
         penalty = self.value
         parts = {"loss": loss, "penalty": penalty, "leverage": self.leverage}
-        return Reading.lazy(2 * (loss + penalty), derive, parts)
+        return Reading.lazy(2 * (loss + penalty), derive, parts, 2 * solution.n)
 
     def derivatives(self):
         """Return the explicit derivatives in the outputs, in K and in log C; eq. (5)."""
@@ -306,7 +310,9 @@ def kric_penalty(gram, y, f, C, eta=1.0, bias=True):
 def kric_at_outputs(gram, y, f, C, eta=1.0, bias=True):
     """KRIC of the logistic model at given outputs ``f``, which may come from anywhere: so without a derivative."""
     loss, penalty = float(np.sum(np.logaddexp(0, -eta * y * f))), kric_penalty(gram, y, f, C, eta, bias)
-    return Reading(2 * (loss + penalty), parts={"loss": loss, "penalty": penalty})
+    return Reading(
+        2 * (loss + penalty), parts={"loss": loss, "penalty": penalty}, divisor=2 * len(y)
+    ).per_row()
 
 
 def kric_sollich_at_outputs(gram, y, f, C, eta=1.0, bias=True, form="consistent"):
@@ -315,7 +321,9 @@ def kric_sollich_at_outputs(gram, y, f, C, eta=1.0, bias=True, form="consistent"
     loss = cost.value
     if form == "hybrid":
         loss = cost.normaliser + float(np.sum(np.logaddexp(0, -eta * y * f)))
-    return Reading(2 * (loss + penalty), parts={"loss": loss, "penalty": penalty})
+    return Reading(
+        2 * (loss + penalty), parts={"loss": loss, "penalty": penalty}, divisor=2 * len(y)
+    ).per_row()
 
 
 @dataclass(frozen=True, eq=False)

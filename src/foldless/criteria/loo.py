@@ -79,20 +79,11 @@ class LOO(Criterion):
     :math:`1 - H_{ii}/f`. With whitened :math:`r` and :math:`w_i = r_i / R_{ii}` the sensitivity is
 
     .. math:: M = \bigl[ -(w y' + y w') + 2 \operatorname{diag}(r_i^2 / R_{ii}) \bigr] \Big/ \sum_i v_i.  \tag{7}
-
-    Parameters
-    ----------
-    mode : {"total", "frozen"}, default="total"
-        ``"frozen"`` gives the gradient of Cawley and Talbot's appendix B, which forgets that the curvatures
-        move. It points the wrong way in C at many points and is here for comparison only.
     """
 
-    mode: str = "total"
     name: ClassVar[str] = "loo"
-
-    def __post_init__(self):
-        if self.mode not in ("total", "frozen"):
-            raise ValueError(f"mode must be 'total' or 'frozen', got {self.mode!r}.")
+    title: ClassVar[str] = "Leave-one-out loss"
+    unit: ClassVar[str] = "loss a row"
 
     @reads(SmoothSolution)
     def _read_smooth(self, solution: SmoothSolution) -> Reading:
@@ -100,16 +91,13 @@ class LOO(Criterion):
         a, V, k, phi = solution.a, solution.V, solution.one_minus_leverage, solution.fraction_of_one_row
         u = loo_outputs(solution)
         value = float(v @ loss.value(y, u))
-        frozen = self.mode == "frozen"
 
         def derive():  # eq. (2)
             g = v * loss.derivatives(y, u)[0]
             e = -g * phi * a / k**2
-            moving = 0.0 if frozen else solution.dw * phi * e * V**2
-            return differentiate(solution, g / k + moving, CovarianceAdjoint(e), frozen)
+            return differentiate(solution, g / k + solution.dw * phi * e * V**2, CovarianceAdjoint(e))
 
-        parts = {"loo": value, "loo_mean": value / v.sum(), **solution.wrong("loo_error", u)}
-        return Reading.lazy(value, derive, parts)
+        return Reading.lazy(value, derive, solution.wrong("loo_error", u), v.sum())
 
     @reads(LSSVMSolution)
     def _read_lssvm(self, solution: LSSVMSolution) -> Reading:
@@ -149,7 +137,7 @@ class LOO(Criterion):
                 Sensitivity(diag, P=-r / keep[:, None] / size, Q=solution.targets.Y)
             )  # eq. (7)
 
-        return Reading(value, adjoint, slope, {"loo_mean": value, "df": solution.df})
+        return Reading(value, adjoint, slope, {"df": solution.df})
 
     @reads(SVMSolution)
     def _read_hinge(self, solution: SVMSolution) -> Reading:
@@ -165,8 +153,7 @@ class LOO(Criterion):
         removal = _SoftmaxRemoval(solution)
         value = float(-solution.v @ np.sum(solution.T * log_softmax(removal.u, axis=1), axis=1))
         error = float(solution.v @ _misses(solution.T, removal.u) / solution.v.sum())
-        parts = {"loo": value, "loo_mean": value / solution.v.sum(), "loo_error": error}
-        return Reading.lazy(value, removal.derive, parts)
+        return Reading.lazy(value, removal.derive, {"loo_error": error}, solution.v.sum())
 
     @reads(SquaredHingeSolution)
     def _read_squared_hinge(self, solution: SquaredHingeSolution) -> Reading:

@@ -37,6 +37,8 @@ class Mallows(Criterion):
 
     sigma2: Any = "ml"
     name: ClassVar[str] = "mallows"
+    title: ClassVar[str] = "Mallows' C_L"
+    unit: ClassVar[str] = "squared units of y"
 
     def __post_init__(self):
         noise.check_sigma2(self.sigma2)

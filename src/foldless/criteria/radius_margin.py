@@ -49,6 +49,8 @@ class RadiusMargin(Criterion):
 
     ball: str | None = None
     name: ClassVar[str] = "radius-margin"
+    title: ClassVar[str] = "Radius-margin bound of the leave-one-out error"
+    unit: ClassVar[str] = "fraction of rows"
 
     def __post_init__(self):
         if self.ball not in (None, "origin", "smallest"):

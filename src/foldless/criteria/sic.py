@@ -82,6 +82,8 @@ class SIC(Criterion):
     gamma: float | None = None
     reference: Any = None
     name: ClassVar[str] = "sic"
+    title: ClassVar[str] = "Subspace information criterion"
+    unit: ClassVar[str] = "squared norm of the error"
 
     def __post_init__(self):
         noise.check_sigma2(self.sigma2)

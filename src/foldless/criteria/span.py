@@ -28,6 +28,8 @@ class Span(Criterion):
     """
 
     name: ClassVar[str] = "span"
+    title: ClassVar[str] = "Span estimate of the leave-one-out error"
+    unit: ClassVar[str] = "fraction of rows"
 
     @reads(SVMSolution, SquaredHingeSolution)
     def _read_svm(self, solution) -> Reading:
@@ -73,6 +75,8 @@ class SmoothedSpan(Criterion):
     c1: float = 5.0
     c2: float = 0.0
     name: ClassVar[str] = "smoothed-span"
+    title: ClassVar[str] = "Smoothed span estimate of the leave-one-out error"
+    unit: ClassVar[str] = "fraction of rows"
 
     def __post_init__(self):
         if not self.eta > 0:

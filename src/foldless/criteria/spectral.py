@@ -58,6 +58,8 @@ class Spectral(Criterion):
     weighted: bool = True
     threshold: float | None = None
     name: ClassVar[str] = "spectral"
+    title: ClassVar[str] = "Minus the log spectral measure"
+    unit: ClassVar[str] = "nats"
     ignores_machine: ClassVar[bool] = True
 
     def __post_init__(self):

@@ -36,6 +36,8 @@ class XiAlpha(Criterion):
 
     rho: float | None = None
     name: ClassVar[str] = "xi-alpha"
+    title: ClassVar[str] = "Xi-alpha estimate of the leave-one-out error"
+    unit: ClassVar[str] = "fraction of rows"
 
     @reads(SVMSolution, SquaredHingeSolution)
     def _read_svm(self, solution) -> Reading:

@@ -42,7 +42,7 @@ C_ : float
 alpha_ : float
     The chosen or given alpha.
 criterion_value_ : float
-    The criterion at the chosen point (a cost).
+    The criterion at the chosen point: a cost per row, in the criterion's ``unit``.
 classes_ : array of shape (n_classes,)
     Class labels.
 dual_coef_ : array of shape (1 or n_classes, number of ``X_fit_``)

@@ -51,8 +51,8 @@ class EllipticalSlice(Search):
     r"""Draw the parameters from :math:`p(\theta \mid y) \propto e^{-\nu c(\theta)}` inside the box, c the criterion.
 
     A length scale per input can be fitted too well; a mean over the length scales that explain the data does not commit
-    itself to one of them. The criterion must be an evidence (:math:`\nu` is the number of nats in one unit of it: n
-    for support vector machines, whose evidences are per point), best with normal priors on the logarithms of the
+    itself to one of them. The criterion must be an evidence (:math:`\nu` is the number of nats in one unit of it, the
+    number of rows, for an evidence is a mean over them), best with normal priors on the logarithms of the
     parameters (:class:`foldless.criteria.HyperPrior`); without one they are uniform in the box. A step draws a direction
     z from the prior and an angle, and shrinks the angle until
 

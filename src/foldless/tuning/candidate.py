@@ -280,7 +280,12 @@ class CandidateTuner:
         if np.array_equal(form.kernel.theta, polished.outcome.best.theta[: len(kernel.theta)]):
             outcome = replace(outcome, best=polished.outcome.best, optima=polished.outcome.optima)
         self.warn_if_fooled(kernel, form, stage)
-        return self.selection(kernel, form, outcome, stage.steps)
+        return self.selection(kernel, self.with_penalty(form), outcome, stage.steps)
+
+    def with_penalty(self, form: FittedForm) -> FittedForm:
+        """Return a fit whose reading includes the cost of the parameters, as the values of the search do."""
+        tuned = form.machine if self.tune_machine else None
+        return replace(form, reading=self.criterion.with_penalty(form.reading, form.kernel, tuned)[0])
 
     def selection(
         self, kernel: Kernel, form: FittedForm, outcome: Outcome, steps: tuple[Step, ...]

@@ -40,6 +40,8 @@ class CellFit:
         Left-out outputs of the cell's own machine.
     value : float
         The criterion of the cell; NaN where it does not exist.
+    divisor : float
+        The number that made the criterion of the cell a cost per row.
     """
 
     rows: NDArray[np.intp]
@@ -47,6 +49,7 @@ class CellFit:
     b: Vector
     left_out: Matrix
     value: float
+    divisor: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +90,12 @@ class CellSolution:
         for fit in self.fits:
             total[fit.rows] += np.abs(fit.alpha)
         return total
+
+    @property
+    def divisor(self) -> float:
+        """The number that would make the criterion of all rows a cost per row: 1 for means, else in proportion to rows."""
+        largest = max(self.fits, key=lambda fit: len(fit.rows))
+        return 1.0 if largest.divisor == 1 else largest.divisor / len(largest.rows) * len(self.Y)
 
     @property
     def left_out(self) -> Matrix:
@@ -149,7 +158,7 @@ def _fit_cell(
         return constant
     try:
         solution = machine.on_rows(rows).solve(DenseBuilder(X[rows]).gram(kernel), targets[:, columns])
-        left_out, value = left_out_outputs(solution), criterion(solution).value
+        left_out, reading = left_out_outputs(solution), criterion(solution)
     except (Undefined, NotPositiveDefinite, np.linalg.LinAlgError):
         return constant
     return CellFit(
@@ -157,7 +166,8 @@ def _fit_cell(
         _in_columns(constant.alpha, columns, np.asarray(solution.alpha).reshape(len(rows), -1)),
         _in_columns(constant.b, columns, np.ravel(solution.b)),
         _in_columns(constant.left_out, columns, left_out),
-        float(value),
+        float(reading.value),
+        reading.divisor,
     )
 
 

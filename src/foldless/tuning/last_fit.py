@@ -241,7 +241,7 @@ class LastFit:
             kernel, machine = polish(tree)
         solution = fit_cells(kernel, machine, self.criterion, self.X, self.Y, tree, self.n_jobs)
         builder = self.landmark_builder(min(self.n, FIRST_LANDMARKS))
-        reading = Reading(solution.value)
+        reading = Reading(solution.value, divisor=solution.divisor)
         return FittedForm(
             f"{tree.n_cells} cell" + "s" * (tree.n_cells > 1),
             kernel,

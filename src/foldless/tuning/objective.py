@@ -86,6 +86,10 @@ class Objective(HasPrior):
     def _latest(self) -> dict[str, tuple[bytes, Gram]]:
         return {}
 
+    def read(self, kernel: Kernel, machine: Machine, solution: Any) -> tuple[Reading, Vector]:
+        """Return the criterion at a solution, the cost of the parameters included, and the gradient of that cost."""
+        return self.criterion.with_penalty(self.criterion(solution), kernel, self._tuned(machine))
+
     def __call__(self, theta: Vector, warm_start: Any = None, /) -> Evaluation:
         """Evaluate the criterion; where it or the fit does not exist the value is ``inf`` and the note is the reason."""
         kernel, machine = self.at(theta)
@@ -94,14 +98,13 @@ class Objective(HasPrior):
             solution = (
                 machine.solve(gram, self.Y, warm_start) if needs_fit else machine.unsolved(gram, self.Y)
             )
-            reading = self.criterion(solution)
+            reading, penalty_gradient = self.read(kernel, machine, solution)
         except UNDEFINED_ERRORS as error:
             return Evaluation(np.inf, note=str(error))
         if not np.isfinite(reading.value):
             return Evaluation(np.inf, note=f"{self.criterion.name} is {reading.value}")
-        penalty, penalty_gradient = self.criterion.penalty(kernel, self._tuned(machine))
         return Evaluation(
-            reading.value + penalty,
+            reading.value,
             derive=partial(self._gradient, kernel, solution, reading, penalty_gradient),
             warm_start=solution.start,
             parts=reading.parts,

@@ -77,6 +77,5 @@ class Selection:
         """Return the selection with another fit on the same Gram."""
         points, coefficients = self.builder.expansion(solution.gram, solution.alpha)
         expansion = Expansion(points, coefficients, np.asarray(solution.b, dtype=float))
-        return replace(
-            self, machine=machine, solution=solution, expansion=expansion, reading=self.criterion(solution)
-        )
+        reading, _ = self.objective.read(self.kernel, machine, solution)
+        return replace(self, machine=machine, solution=solution, expansion=expansion, reading=reading)

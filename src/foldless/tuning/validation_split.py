@@ -47,7 +47,7 @@ def tune_with_early_stopping(tuner: CandidateTuner, kernel: Kernel, number: int 
         improvements(on_part.steps_on_last_rows),
         key=lambda step: held_out_cost(on_part.objective, step.theta, X[test], Y[test]),
     )
-    form = tuner.last_fit.fit(*tuner.at(kernel, best.theta))
+    form = tuner.with_penalty(tuner.last_fit.fit(*tuner.at(kernel, best.theta)))
     outcome = replace(on_part.outcome, best=best, optima=(best,))
     return tuner.selection(kernel, form, outcome, on_part.steps_on_last_rows)
 

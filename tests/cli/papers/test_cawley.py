@@ -28,7 +28,7 @@ def test_refits_are_refits():
     folds = cawley.assign(4, 24)
     u = refit_outputs(K, y, 3.0, True, folds)
     reading = cawley.RefitLoss(folds=4)(solution)
-    assert reading.value == pytest.approx(np.sum(np.logaddexp(0, -y * u)), rel=1e-9)
+    assert reading.value == pytest.approx(np.mean(np.logaddexp(0, -y * u)), rel=1e-9)
     assert reading.parts["cv_error"] == pytest.approx(np.mean(y * u <= 0))
 
 

@@ -71,7 +71,7 @@ class RefitLoss(Criterion):
             machine = replace(solution.machine, weights=weights)
             u[rows] = machine.solve(solution.gram, solution.y[:, None], [solution.z]).columns[0].z[rows]
         value = float(solution.v @ solution.machine.loss.value(solution.y, u))
-        return Reading(value, parts=solution.wrong("cv_error", u))
+        return Reading(value, parts=solution.wrong("cv_error", u), divisor=solution.v.sum())
 
 
 def contender(method: str, X: Matrix) -> Any:

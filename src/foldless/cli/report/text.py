@@ -1,6 +1,5 @@
 """An experiment in words and numbers: sentences for the page, facts for the table, plain data for JSON."""
 
-import inspect
 import platform
 import re
 from collections.abc import Iterator
@@ -98,7 +97,8 @@ def facts(experiment: Experiment) -> list[tuple[str, str]]:
     """Return (label, text) pairs: what was chosen and how good it is."""
     estimator, error = experiment.estimator, error_name(experiment)
     rows = [("machine", entry_of(estimator).title), ("kernel", str(estimator.kernel_)), *chosen(experiment)]
-    rows.append((f"criterion ({estimator.selection_.criterion.name})", number(estimator.criterion_value_)))
+    criterion = estimator.selection_.criterion
+    rows.append((f"criterion ({criterion.name}), {criterion.unit}", number(estimator.criterion_value_)))
     if experiment.loo_probabilities is not None:
         rows.append(("leave-one-out cross-entropy per row", number(cross_entropy(experiment))))
     if experiment.loo_error is not None:
@@ -125,8 +125,7 @@ def asked(experiment: Experiment) -> str:
 
 def _criterion(experiment: Experiment) -> str:
     criterion = experiment.estimator.selection_.criterion
-    title = (inspect.getdoc(type(criterion)) or "").splitlines()[0].rstrip(".")
-    return f"{title[0].lower()}{title[1:]} ({criterion.name})"
+    return f"{criterion.title} ({criterion.name}), in {criterion.unit}"
 
 
 def _target(experiment: Experiment) -> str:
@@ -270,7 +269,12 @@ def to_plain_data(experiment: Experiment) -> dict[str, Any]:
         "machine": entry_of(estimator).title,
         "kernel": str(estimator.kernel_),
         "parameters": {p.name: float(p.value) for p in tuned_parameters(experiment)},
-        "criterion": {"name": selection.criterion.name, "value": float(estimator.criterion_value_)},
+        "criterion": {
+            "name": selection.criterion.name,
+            "title": selection.criterion.title,
+            "unit": selection.criterion.unit,
+            "value": float(estimator.criterion_value_),
+        },
         "loo_cross_entropy": cross_entropy(experiment),
         "loo_error": experiment.loo_error,
         "held_out_rows": None if held_out is None else held_out.rows,

@@ -32,7 +32,7 @@ class CovarianceAdjoint:
     s: Vector | None = None
 
 
-def differentiate(solution, phi_z, bend, frozen=False, factor=None):
+def differentiate(solution, phi_z, bend, factor=None):
     """Return the adjoint (1) and the slope (2) of a criterion on a smooth solution.
 
     Parameters
@@ -40,15 +40,13 @@ def differentiate(solution, phi_z, bend, frozen=False, factor=None):
     solution : SmoothSolution
     phi_z : array of shape (n,)
     bend : Bend
-    frozen : bool
-        Keep the curvatures fixed, as Cawley and Talbot's appendix B does: the wrong gradient, for comparison.
     factor : Factor, optional
         The one whose covariance is V where that is not the solution's own (a penalty without the bias).
     """
     C, a, w = solution.C, solution.a, solution.w
     terms = _Terms(*_diagonal_terms(C, bend, factor or solution.factor))
     terms = terms.plus(*_thin_terms(C, w, bend, factor or solution.factor))
-    c = phi_z if frozen else phi_z - solution.dw * terms.sandwich
+    c = phi_z - solution.dw * terms.sandwich
     P = np.column_stack([*terms.P, c - w * solution.covariance(c)])
     Q = np.column_stack([*terms.Q, a])
     adjoint = solution.gram.adjoint(P, Q) if terms.G is None else add_symmetric(terms.G, P, Q)
