@@ -73,12 +73,8 @@ def test_documented_parameters_are_those_of_the_signature(name):
     assert set(said) <= set(signature(PUBLIC[name]))
 
 
-RECORDS = (
-    "Solution",
-    "Solutions",
-    "Forward",
-    "Surface", "Comparison",
-)  # what a function returned: the attributes are told, not made
+# What functions return: their docstrings list attributes, not parameters.
+RECORDS = ("Solution", "Solutions", "Forward", "Surface", "Comparison")
 FUNCTIONS_OF_FORMULAS = ("criteria.ep_", "criteria.kric_", "criteria.loo_", "criteria.sollich")
 CONFIGURED = [
     name
