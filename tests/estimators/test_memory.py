@@ -11,6 +11,8 @@ from foldless.core.errors import SearchWarning
 
 N, M = 6000, 150
 MOST = 4.0
+# The search holds the kernel matrices of two blocks of 1200 rows with their distances, whatever n is.
+BLOCKS = 4 * 1200**2 / (N * M)
 
 
 @pytest.fixture(autouse=True)
@@ -53,10 +55,10 @@ def test_a_fit_on_landmarks_holds_few_arrays_of_their_size(kind, options):
     X, z = data()
     y = z if kind is KernelRidgeRegressor else z > 0
     model = kind(gram="lowrank", n_components=M, max_evaluations=12, **options)
-    assert peak(model, X, y) < MOST
+    assert peak(model, X, y) < MOST + BLOCKS
 
 
 def test_one_machine_per_class_needs_no_more():
     X, z = data()
     model = KernelLogisticRegression(gram="lowrank", n_components=M, max_evaluations=12)
-    assert peak(model, X, np.digitize(z, [-0.5, 0.5])) < MOST
+    assert peak(model, X, np.digitize(z, [-0.5, 0.5])) < MOST + BLOCKS

@@ -36,6 +36,16 @@ def test_blocks_share_out_the_rows_and_the_classes(rng):
     assert np.ptp([np.sum(LABELS[block] > 0) for block in blocks]) <= 2
 
 
+@pytest.mark.parametrize("n_blocks", [2, 3, 4, 10])
+def test_every_block_has_the_range_of_the_targets(n_blocks, rng):
+    classes = np.where(np.arange(2000) % 2 == 0, 1.0, -1.0)[:, None]
+    numbers = rng.normal(size=(2000, 1))
+    for Y in (classes, numbers):
+        for block in row_blocks(Y, stratified_order(Y, rng), n_blocks):
+            assert np.mean(Y[block]) == pytest.approx(np.mean(Y), abs=0.15)
+            assert np.std(Y[block]) == pytest.approx(np.std(Y), rel=0.1)
+
+
 def test_a_rare_class_is_part_of_every_block(rng):
     Y = np.where(np.arange(2000) < 2, 1.0, -1.0)[:, None]
     for block in row_blocks(Y, stratified_order(Y, rng), 5):

@@ -2,7 +2,7 @@ r"""One candidate kernel: a search on blocks of rows, stage by stage, and the la
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -139,13 +139,13 @@ class CandidateTuner:
             return self.fit_block(kernel, stage)
         return self.fit_rows(kernel, stage, space, begun, section)
 
-    def objectives(self, kernel: Kernel) -> Sequence[Objective | BlockObjective]:
-        """Return what is minimised, stage by stage: the mean over blocks of rows; all rows if landmarks were asked for."""
-        found = [self.on_blocks(kernel, blocks) for blocks in self.stages]
+    def objectives(self, kernel: Kernel) -> Iterator[Objective | BlockObjective]:
+        """Yield what is minimised, stage by stage: the mean over blocks of rows; all rows if landmarks were asked for."""
+        for blocks in self.stages:
+            yield self.on_blocks(kernel, blocks)
         if self.last_fit.names_landmarks:
             builder = self.last_fit.landmark_builder(self.last_fit.n_landmarks(self.machine))
-            found.append(self.objective(kernel, self.search_machine, builder, self.Y))
-        return found
+            yield self.objective(kernel, self.search_machine, builder, self.Y)
 
     @cached_property
     def stages(self) -> list[list[Rows]]:

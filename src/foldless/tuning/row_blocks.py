@@ -68,7 +68,7 @@ def search_stages(Y: Matrix, rng: np.random.Generator, n_joint_functions: int = 
 
 
 def stratified_order(Y: Matrix, rng: np.random.Generator) -> Rows:
-    """Return the rows in a random order of which every beginning, and every k-th row, has the shares of the whole.
+    """Return the rows in a random order of which every beginning has the shares of the whole.
 
     Examples
     --------
@@ -100,7 +100,9 @@ def row_blocks(Y: Matrix, order: Rows, n_blocks: int) -> list[Rows]:
     They are disjoint but for classes too rare to be shared out: those are part of every block.
     """
     rare = _rare_rows(Y, order, n_blocks)
-    return [np.union1d(order[i::n_blocks], rare) for i in range(n_blocks)]
+    # Stratum after stratum, dealt out like cards: every block gets its share of each.
+    dealt = np.concatenate([order[stratum] for stratum in _strata(Y[order])])
+    return [np.union1d(dealt[i::n_blocks], rare) for i in range(n_blocks)]
 
 
 def _rare_rows(Y: Matrix, order: Rows, n_blocks: int) -> Rows:
