@@ -73,6 +73,11 @@ class Stage:
     outcome: Outcome
     steps: tuple[Step, ...]
 
+    @property
+    def n_rows(self) -> int | None:
+        """Rows of the objective."""
+        return self.steps[-1].n_rows if self.steps else None
+
     def ended_by(self, stop: Stop) -> "Stage":
         """Return the stage as the last one, for another reason than its own."""
         return replace(self, outcome=replace(self.outcome, stop=stop))
@@ -212,7 +217,7 @@ class CandidateTuner:
         options, left = self.options, self._evaluations_left(before)
         if before is not None and left is not None and left <= 0:
             return before.ended_by(Stop.BUDGET)
-        starts = space.starts if before is None else [step.theta for step in before.outcome.optima]
+        starts = space.starts if before is None else self._starts_after(before, space)
         search = self.search if before is None else self.search.near_optimum
         try:
             outcome = search(
@@ -235,6 +240,16 @@ class CandidateTuner:
             raise Undefined(f"{self.criterion.name} is defined at none of the points that were tried: {note}")
         earlier = () if before is None else before.outcome.trace
         return Stage(objective, replace(outcome, trace=earlier + outcome.trace), outcome.trace)
+
+    def _starts_after(self, before: Stage, space: SearchSpace) -> list[Vector]:
+        """Return the optima of the stage before and, after the first block, the coarse grid of kernels once more.
+
+        One block may be too few rows to learn anything, and its optimum then means nothing.
+        """
+        optima = [step.theta for step in before.outcome.optima]
+        if before.n_rows == before.outcome.trace[0].n_rows == len(self.stages[0][0]) < len(self.Y):
+            return optima + space.with_regularisation_of(before.outcome.best.theta)
+        return optima
 
     def _evaluations_left(self, before: Stage | None) -> int | None:
         if self.options.max_evaluations is None:

@@ -30,10 +30,13 @@ class SearchSpace:
     ----------
     box : Box
     starts : list of arrays of shape (p,)
+    n_kernel_parameters : int
+        Parameters of the kernel, which come first.
     """
 
     box: Box
     starts: list[Vector]
+    n_kernel_parameters: int = 0
 
     @classmethod
     def around(
@@ -66,7 +69,13 @@ class SearchSpace:
             starts = [np.r_[theta, strength] for theta in starts for strength in strengths]
         box = Box(bounds[:, 0], bounds[:, 1])
         extra = sobol_starts(box, n_starts - len(starts)) if box.size else []
-        return cls(box, starts + extra)
+        return cls(box, starts + extra, len(kernel.theta))
+
+    def with_regularisation_of(self, theta: Vector) -> list[Vector]:
+        """Return the starts, each kernel once, with the regularisation of ``theta``."""
+        kernels = {start[: self.n_kernel_parameters].tobytes(): start for start in self.starts}
+        p = self.n_kernel_parameters
+        return [np.r_[start[:p], theta[p:]] for start in kernels.values()] if p else []
 
 
 def theta_of_log_C(machine: Machine, scale: float, log_C: ArrayLike) -> Vector:
