@@ -627,6 +627,19 @@ class ObjectiveFunction(Protocol):
         """Evaluate at ``theta``; ``warm_start`` is that of an evaluation nearby."""
 
 
+class HasScale(ABC):
+    """An objective that declares the size with which a change of its value is compared."""
+
+    @property
+    @abstractmethod
+    def value_scale(self) -> float | None:
+        """The size of a large change, such as 1 for nats per row; ``None`` if that is the size of the value itself.
+
+        A value with an arbitrary constant, such as a log density, which depends on the unit of the targets, must have a
+        scale: the search would otherwise end too early where the value is large, and never where it is near zero.
+        """
+
+
 class HasPrior(ABC):
     """An objective that is minus the logarithm of a posterior density, with a known normal prior."""
 

@@ -41,6 +41,7 @@ class ABIC(Criterion):
     tuned: int = 0
     bias_prior: float | None = 10.0
     sigma2: Any = None
+    value_scale: ClassVar[float | None] = 1.0
     name: ClassVar[str] = "abic"
     title: ClassVar[str] = "Akaike's Bayesian information criterion"
     unit: ClassVar[str] = "nats a row"

@@ -65,13 +65,14 @@ class Criterion:
     tunes_kernel: ClassVar[bool] = True
     reason_against: ClassVar[str] = ""
     may_diverge_in_C: ClassVar[bool] = False  # its minimum over the regularisation may mean nothing
-    needs_proper_offset: ClassVar[bool] = (
-        False  # it needs a prior of the offset, which is then part of the kernel
-    )
+    # It needs a prior of the offset, which is then part of the kernel.
+    needs_proper_offset: ClassVar[bool] = False
     ignores_machine: ClassVar[bool] = False  # it depends on kernel and targets alone
-    needs_fit: ClassVar[bool] = (
-        True  # False if it reads the problem (gram, labels, C, loss) and not its solution
-    )
+    # False if it reads the problem (gram, labels, C, loss) and not its solution.
+    needs_fit: ClassVar[bool] = True
+    # Size of a large change of the value, with which searches compare gains and gradients: 1 for nats a row. None stands
+    # for the size of the value itself, which suits losses and fractions but not a value with an arbitrary constant.
+    value_scale: ClassVar[float | None] = None
 
     _readers: ClassVar[dict[type, str]] = {}  # type of solution -> name of the method that reads it
 

@@ -86,6 +86,7 @@ class Evidence(Criterion):
     bias_prior: float | None = 10.0
     a: float = 1e-3
 
+    value_scale: ClassVar[float | None] = 1.0
     name: ClassVar[str] = "evidence"
     title: ClassVar[str] = "Minus the log evidence"
     unit: ClassVar[str] = "nats a row"

@@ -39,6 +39,7 @@ class EvidenceEP(Criterion):
     """
 
     tolerance: float = 1e-9
+    value_scale: ClassVar[float | None] = 1.0
     name: ClassVar[str] = "evidence-ep"
     title: ClassVar[str] = "Minus the log evidence by expectation propagation"
     unit: ClassVar[str] = "nats a row"

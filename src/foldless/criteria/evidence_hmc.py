@@ -65,6 +65,7 @@ class EvidenceHMC(Criterion):
     nodes: int = 8
     seed: int = 0
     batches: int = 8
+    value_scale: ClassVar[float | None] = 1.0
     name: ClassVar[str] = "evidence-hmc"
     title: ClassVar[str] = "Minus the log evidence by sampling"
     unit: ClassVar[str] = "nats a row"

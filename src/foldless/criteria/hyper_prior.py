@@ -93,6 +93,8 @@ class HyperPrior(Criterion):
     may_diverge_in_C = _of_inner("may_diverge_in_C")
     ignores_machine = _of_inner("ignores_machine")
     needs_fit = _of_inner("needs_fit")
+    needs_proper_offset = _of_inner("needs_proper_offset")
+    value_scale = _of_inner("value_scale")
 
     def __call__(self, solution: Any) -> Reading:
         """Return the cost of a solution per row, by the criterion alone; a solution does not know its kernel."""

@@ -58,6 +58,7 @@ class KRIC(Criterion):
     bias_in_penalty: bool = True
     eta: float = 1.0
     tune_kernel: bool = False
+    value_scale: ClassVar[float | None] = 1.0
     name: ClassVar[str] = "kric"
     title: ClassVar[str] = "Information criterion of Kobayashi and Komaki"
     unit: ClassVar[str] = "nats a row"
@@ -120,6 +121,7 @@ class KRICSollich(Criterion):
     bias_in_penalty: bool = True
     eta: float = 1.0
     tune_kernel: bool = False
+    value_scale: ClassVar[float | None] = 1.0
     name: ClassVar[str] = "kric-sollich"
     title: ClassVar[str] = "Information criterion of Kobayashi and Komaki with Sollich's likelihood"
     unit: ClassVar[str] = "nats a row"

@@ -57,6 +57,7 @@ class Spectral(Criterion):
     r: float = 2
     weighted: bool = True
     threshold: float | None = None
+    value_scale: ClassVar[float | None] = 1.0
     name: ClassVar[str] = "spectral"
     title: ClassVar[str] = "Minus the log spectral measure"
     unit: ClassVar[str] = "nats"

@@ -44,7 +44,7 @@ class HMCAscent(LocalSearch):
     shortest : float, default=0.003
         The ascent ends when the longest step is shorter than this.
     tolerance : float, default=0.001
-        Size of a derivative, relative to the value, that counts as zero.
+        Size of a derivative, relative to the scale of the criterion, that counts as zero.
     rounds : int, default=300
         Largest number of steps.
     checkpoint : path, default=None
@@ -67,7 +67,7 @@ class HMCAscent(LocalSearch):
         stop = Stop.STALLED
         for _ in range(self.rounds):
             move = self._move(run.box, here, rates)
-            if self._is_done(here, move):
+            if self._is_done(run, here, move):
                 stop = Stop.CONVERGED if here.error is None else Stop.NOISE
                 break
             if np.max(np.abs(move)) < self.shortest:
@@ -85,9 +85,9 @@ class HMCAscent(LocalSearch):
         step = np.clip(-rates * _gradient(here), -self.longest, self.longest)
         return box.clip(here.theta + step) - here.theta
 
-    def _is_done(self, here: Step, move: Vector) -> bool:
+    def _is_done(self, run: SearchRun, here: Step, move: Vector) -> bool:
         """Return whether every derivative is small or noise, except for parameters that rest at a bound."""
-        level = np.full(len(here.theta), self.tolerance * max(abs(here.value), 1e-12))
+        level = np.full(len(here.theta), self.tolerance * run.scale(here.value))
         if here.error is not None:
             level = np.maximum(level, NOISE_STANDARD_ERRORS * here.error)
         return bool(np.all((np.abs(_gradient(here)) <= level) | (move == 0)))

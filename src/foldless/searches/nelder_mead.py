@@ -30,7 +30,7 @@ class NelderMead(LocalSearch):
     n_starts : int, default=1
         Number of descents, from the best of the starts.
     tolerance : float, default=1e-06
-        Relative spread of the criterion over the simplex at which a descent ends.
+        Spread of the criterion over the simplex, relative to its scale, at which a descent ends.
     checkpoint : path, default=None
         File to which every step is appended, and from which a killed search continues.
     """
@@ -52,7 +52,8 @@ def descend_by_simplex(run: SearchRun, first: Step, tolerance: float) -> Stop:
     first : Step
         Where to begin; it is not evaluated again.
     tolerance : float
-        Relative spread of the criterion over the simplex at which the descent ends, once the simplex is narrow.
+        Spread of the criterion over the simplex, relative to its scale, at which the descent ends, once the simplex is
+        narrow.
     """
     if not np.isfinite(first.value):
         return Stop.STALLED
@@ -63,7 +64,7 @@ def descend_by_simplex(run: SearchRun, first: Step, tolerance: float) -> Stop:
 
     options = {
         "xatol": LAST_SIMPLEX_WIDTH,
-        "fatol": tolerance * max(1.0, abs(first.value)),
+        "fatol": tolerance * run.scale(first.value),
         "adaptive": run.box.size >= ADAPTIVE_MIN_PARAMETERS,
         "initial_simplex": _corners(run.box, first.theta),
     }

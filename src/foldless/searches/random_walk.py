@@ -36,7 +36,8 @@ class RandomWalk(LocalSearch):
     shortest : float, default=0.01
         A walk ends when all steps are shorter.
     patience : int, default=15
-        A walk also ends when this many sweeps over the parameters gained less than ``gain``, relatively.
+        A walk also ends when this many sweeps over the parameters gained less than ``gain``, relative to
+        the scale of the criterion.
     gain : float, default=0.0001
     seed : int, default=0
     checkpoint : path, default=None
@@ -67,15 +68,15 @@ class RandomWalk(LocalSearch):
                 here = there if improved else here
                 strides[i] = min(strides[i] * (self.factor**1.5 if improved else 1 / self.factor), width[i])
             values.append(here.value)
-            if len(values) > self.patience and not self._gained(values):
+            if len(values) > self.patience and not self._gained(run, values):
                 break
         run.keep_optimum(here.theta)
         return Stop.CONVERGED if np.isfinite(here.value) else Stop.STALLED
 
-    def _gained(self, values: list[float]) -> bool:
+    def _gained(self, run: SearchRun, values: list[float]) -> bool:
         """Return whether the last sweeps improved the criterion noticeably."""
         old, new = values[-1 - self.patience], values[-1]
-        return bool(not np.isfinite(old) or old - new >= self.gain * max(abs(new), 1e-12))
+        return bool(not np.isfinite(old) or old - new >= self.gain * run.scale(new))
 
 
 def _moved(run: SearchRun, here: Step, i: np.intp, move: float) -> Step:

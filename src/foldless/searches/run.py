@@ -13,7 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from foldless.core.contracts import Box, Evaluation, ObjectiveFunction, Outcome, Step, Stop, Vector, Watch
+from foldless.core.contracts import (
+    Box,
+    Evaluation,
+    HasScale,
+    ObjectiveFunction,
+    Outcome,
+    Step,
+    Stop,
+    Vector,
+    Watch,
+)
 from foldless.core.parallel import side_by_side
 from foldless.searches.checkpoint import Checkpoint
 
@@ -83,6 +93,7 @@ class SearchRun:
         self.trace: list[Step] = []
         self.optima: list[Step] = []
         self.draws: list[Step] = []
+        self._value_scale = objective.value_scale if isinstance(objective, HasScale) else None
         self._deadline = np.inf if time_budget is None else time.perf_counter() + time_budget
         self._checkpoint = None if checkpoint is None else Checkpoint(checkpoint, box, section)
         self._warm_start: Any = None
@@ -222,6 +233,10 @@ class SearchRun:
         near = [distance <= SAME_OPTIMUM_FRACTION for distance in distances]
         if all(step.value < other.value for other, is_near in zip(self.optima, near) if is_near):
             self.optima = [other for other, is_near in zip(self.optima, near) if not is_near] + [step]
+
+    def scale(self, value: float) -> float:
+        """Return the size with which a change of the objective is compared: declared by it, or that of ``value``."""
+        return abs(value) if self._value_scale is None else self._value_scale
 
     @property
     def best(self) -> Step:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from foldless.core.contracts import Evaluation, Gram, HasPrior, Machine, Matrix, Reading, Vector
+from foldless.core.contracts import Evaluation, Gram, HasPrior, HasScale, Machine, Matrix, Reading, Vector
 from foldless.core.errors import NotPositiveDefinite, Undefined
 from foldless.criteria.base import Criterion
 from foldless.grams.builders import Builder
@@ -17,7 +17,7 @@ UNDEFINED_ERRORS = (Undefined, NotPositiveDefinite, np.linalg.LinAlgError)
 
 
 @dataclass(frozen=True, eq=False)
-class Objective(HasPrior):
+class Objective(HasPrior, HasScale):
     """The criterion as a function of ``theta``.
 
     Parameters
@@ -43,6 +43,11 @@ class Objective(HasPrior):
         """The parameters of the kernel and the machine as they were given."""
         machine = self.machine.theta if self.tune_machine else np.zeros(0)
         return np.r_[self.kernel.theta, machine]
+
+    @property
+    def value_scale(self) -> float | None:
+        """Size of a large change of the criterion; ``None`` if that is the size of the value itself."""
+        return self.criterion.value_scale
 
     @property
     def nats_per_unit(self) -> float:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from foldless.core.contracts import Box, Evaluation, Gram, Machine, Matrix, Outcome, Vector
+from foldless.core.contracts import Box, Evaluation, Gram, HasScale, Machine, Matrix, Outcome, Vector
 from foldless.core.errors import CriterionWarning, SearchWarning, Undefined, UnreadableSolution
 from foldless.criteria.base import Criterion
 from foldless.searches import LBFGS
@@ -23,13 +23,18 @@ PATH_TOLERANCE = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
-class RegularisationObjective:
+class RegularisationObjective(HasScale):
     """A criterion as a function of the machine's regularisation on one Gram."""
 
     machine: Machine
     criterion: Criterion
     gram: Gram
     Y: Matrix
+
+    @property
+    def value_scale(self) -> float | None:
+        """Size of a large change of the criterion; ``None`` if that is the size of the value itself."""
+        return self.criterion.value_scale
 
     def __call__(self, theta: Vector, warm_start: Any = None, /) -> Evaluation:
         """Evaluate; where the fit or the criterion does not exist the value is ``inf`` and the note is the reason."""

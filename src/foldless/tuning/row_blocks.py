@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
-from foldless.core.contracts import Evaluation, HasPrior, Machine, Matrix, Vector
+from foldless.core.contracts import Evaluation, HasPrior, HasScale, Machine, Matrix, Vector
 from foldless.core.parallel import side_by_side
 from foldless.core.targets import class_index, is_pm1
 from foldless.tuning.objective import Objective
@@ -115,7 +115,7 @@ def _rare_rows(Y: Matrix, order: Rows, n_blocks: int) -> Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class BlockObjective(HasPrior):
+class BlockObjective(HasPrior, HasScale):
     """The mean of an objective over blocks of rows; eq. (1).
 
     Parameters
@@ -138,6 +138,11 @@ class BlockObjective(HasPrior):
     def weights(self) -> Vector:
         """Share of each block in the rows."""
         return np.array([len(objective.Y) for objective in self.objectives]) / self.n_rows
+
+    @property
+    def value_scale(self) -> float | None:
+        """Size of a large change of the criterion; ``None`` if that is the size of the value itself."""
+        return self.objectives[0].value_scale
 
     @property
     def nats_per_unit(self) -> float:

@@ -26,7 +26,8 @@ from foldless.tuning.result import Selection, Trial
 from foldless.tuning.shared_cache import SharedGrams
 from foldless.tuning.validation_split import tune_with_early_stopping
 
-# Evaluations set aside for the regularisation if a separate search chooses it, at most half of the budget.
+# Evaluations set aside for the regularisation if a separate search chooses it: at most half of the budget, and none
+# that a candidate kernel would lack.
 REGULARISATION_EVALUATIONS = 30
 
 
@@ -110,7 +111,9 @@ def select(
         fit_all_rows=fit_all_rows,
         seed=seed,
         options=RunOptions(
-            max_evaluations=_without_reserve(max_evaluations) if tunes_separately else max_evaluations,
+            max_evaluations=_without_reserve(max_evaluations, len(kernels))
+            if tunes_separately
+            else max_evaluations,
             time_budget=_seconds_of_candidate(time_budget, n_jobs, len(kernels)),
             n_jobs=n_jobs if len(kernels) == 1 else None,
             watch=watch,
@@ -147,6 +150,12 @@ def _tune_all(
         Undefined("the search was interrupted before this kernel's turn.") for _ in kernels
     ]
     budgets = _evaluations_of_candidates(tuner.options.max_evaluations, len(kernels))
+    if 0 in budgets:
+        message = (
+            f"max_evaluations={tuner.options.max_evaluations} is fewer than the {len(kernels)} candidate kernels: the last "
+            "ones were not tried. Raise it."
+        )
+        warnings.warn(SearchWarning(message), stacklevel=3)
     interrupted = Event()
 
     def attempt(i: int) -> None:
@@ -154,8 +163,7 @@ def _tune_all(
             return
         if budgets[i] == 0:
             found[i] = Undefined(
-                f"max_evaluations={tuner.options.max_evaluations} leaves none for this kernel; {len(kernels)} candidates "
-                "need at least as many."
+                f"max_evaluations={tuner.options.max_evaluations} left none for this kernel."
             )
             return
         options = replace(tuner.options, max_evaluations=budgets[i])
@@ -200,11 +208,12 @@ def advise(criterion: Criterion, solution: Any) -> None:
         warnings.warn(CriterionWarning(message), stacklevel=3)
 
 
-def _without_reserve(max_evaluations: int | None) -> int | None:
-    """Return the evaluations of the search over kernels if another search chooses the regularisation."""
+def _without_reserve(max_evaluations: int | None, n: int) -> int | None:
+    """Return the evaluations for n candidate kernels if another search chooses the regularisation."""
     if max_evaluations is None:
         return None
-    return max_evaluations - min(REGULARISATION_EVALUATIONS, max_evaluations // 2)
+    reserve = min(REGULARISATION_EVALUATIONS, max_evaluations // 2, max(0, max_evaluations - n))
+    return max_evaluations - reserve
 
 
 def _evaluations_of_candidates(max_evaluations: int | None, n: int) -> list[int | None]:

@@ -1,5 +1,6 @@
 """The task of tuning one setting of listed values, and what came of it."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -8,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from foldless.core.contracts import Outcome, Step, Vector
+from foldless.core.errors import SearchWarning
 from foldless.criteria import CV
 from foldless.criteria.base import Criterion
 from foldless.searches.base import Search
@@ -45,6 +47,18 @@ class SearchTask:
     def cross_validates(self) -> bool:
         """Whether the criterion is cross-validation."""
         return isinstance(self.criterion, CV) or self.criterion == CV.name
+
+    def max_settings(self, n_settings: int) -> int:
+        """Return how many settings can have an evaluation; warn if these are not all."""
+        evaluations = self.options["max_evaluations"]
+        if evaluations is None or evaluations >= n_settings:
+            return n_settings
+        message = (
+            f"max_evaluations={evaluations} is fewer than the {n_settings} settings of param_space: the last ones were not "
+            "tried. Raise it."
+        )
+        warnings.warn(SearchWarning(message), stacklevel=5)
+        return max(1, evaluations)
 
     def shared_among(self, n_settings: int) -> Self:
         """Return the task of one of several settings, which share the budgets and run side by side."""

@@ -59,6 +59,7 @@ def build_runs(
         on_grid = _grid_names(estimator, space) if strategy is TuneByCriterion else ()
         ranges = {name: part for name, part in space.items() if isinstance(part, Range) or name in on_grid}
         points += [(setting, ranges if space else None) for setting in settings(space, on_grid)]
+    points = points[: task.max_settings(len(points))]
     tune = strategy(task.shared_among(len(points))).tune
     return [partial(tune, clone(estimator).set_params(**setting), setting, part) for setting, part in points]
 
