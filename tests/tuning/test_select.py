@@ -197,7 +197,8 @@ def test_few_rows_are_searched_and_fitted_whole(ripley):
 def test_many_rows_are_searched_in_stages_that_continue_from_the_optima(many):
     chosen = tune(many)
     assert 0 < len(chosen.steps_on_last_rows) < len(chosen.outcome.trace)
-    assert all(step.why != "start" for step in chosen.steps_on_last_rows)
+    assert {step.n_rows for step in chosen.steps_on_last_rows} == {1500}
+    assert chosen.outcome.trace[0].n_rows < 600
     assert chosen.solution.gram.n == 1500
 
 
