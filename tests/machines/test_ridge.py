@@ -92,7 +92,7 @@ def test_marginal_likelihood_is_the_gaussian_density(weights):
     s = Ridge(0.2, weights=weights).solve(DenseGram(K), Y)
     cov = 0.3 * (np.diag(1 / v) + K / 0.2)
     expected = np.mean([-2 * multivariate_normal(np.zeros(N), cov).logpdf(y) for y in Y.T])
-    assert ABIC(sigma2=0.3)(s).value == pytest.approx(expected, rel=1e-10)
+    assert ABIC(sigma2=0.3)(s).value == pytest.approx(expected / (2 * N), rel=1e-10)
 
 
 def test_restricted_likelihood_is_that_of_contrasts():
@@ -102,7 +102,7 @@ def test_restricted_likelihood_is_that_of_contrasts():
     s = Ridge(0.2, bias=True).solve(DenseGram(K), Y)
     cov = C.T @ (0.3 * (np.eye(N) + K / 0.2)) @ C
     expected = np.mean([-2 * multivariate_normal(np.zeros(N - 1), cov).logpdf(C.T @ y) for y in Y.T])
-    assert ABIC(sigma2=0.3)(s).value == pytest.approx(expected, rel=1e-10)
+    assert ABIC(sigma2=0.3)(s).value == pytest.approx(expected / (2 * N), rel=1e-10)
 
 
 def test_restricted_likelihood_with_weights_by_its_formula():
@@ -117,7 +117,7 @@ def test_restricted_likelihood_with_weights_by_its_formula():
         + np.log(A.sum())
         - np.log(N)
     )
-    assert ABIC()(s).value == pytest.approx(expected, rel=1e-10)
+    assert ABIC()(s).value == pytest.approx(expected / (2 * N), rel=1e-10)
 
 
 @pytest.mark.parametrize("route", ["spectrum", "factor"])
@@ -294,8 +294,8 @@ def test_what_no_matrix_can_be():
 
 
 @pytest.mark.parametrize("criterion", [ABIC(), LOO()])
-def test_a_look_with_its_gradient_needs_few_arrays(criterion, rng):
-    """K, R and the adjoint; leave-one-out has two more for its curvature. Distances, centring and the way back have none."""
+def test_an_evaluation_with_its_gradient_needs_few_arrays(criterion, rng):
+    """K, R, the adjoint and the adjoint per row; leave-one-out has more for its curvature, the way back has none."""
     n, d = 500, 6
     points = rng.normal(size=(n, d))
     problem = Objective(
@@ -307,4 +307,4 @@ def test_a_look_with_its_gradient_needs_few_arrays(criterion, rng):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert np.all(gradient != 0)
-    assert peak < {"abic": 4, "loo": 6}[criterion.name] * 8 * n**2
+    assert peak < {"abic": 5, "loo": 6}[criterion.name] * 8 * n**2
