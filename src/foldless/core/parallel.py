@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from operator import call
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import ThreadpoolController
@@ -52,7 +52,7 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def one_blas_thread():  # type: ignore[no-untyped-def] # threadpoolctl has no types
+def one_blas_thread() -> Any:
     """Return a context in which BLAS has one thread.
 
     NumPy and SciPy bring a BLAS each, with threads of their own that wait for work by spinning. A search makes many
