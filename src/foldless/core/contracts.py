@@ -250,17 +250,21 @@ class Solution(Protocol):
 
 
 class HasTargets(ABC):
-    """Any solution that shows its ``gram``, its targets ``Y`` (n, k) and its ``machine``.
+    """Any solution that has a ``gram``, targets ``Y`` (n, k) and a ``machine``.
 
-    That is all a criterion needs that looks at kernel and targets alone, so it reads every such solution: no
-    inheritance, showing the three is enough.
+    A criterion that depends on kernel and targets alone needs no more, so that it reads every such solution. The solution
+    need not inherit from this class.
     """
 
+    gram: Gram
+    Y: Matrix
+    machine: Machine
+
     @classmethod
-    def __subclasshook__(cls, kind):
-        """Tell whether instances of ``kind`` show all three."""
-        shown = {*dir(kind), *getattr(kind, "__dataclass_fields__", ())}
-        return {"gram", "Y", "machine"} <= shown
+    def __subclasshook__(cls, kind: type) -> bool:
+        """Return whether instances of ``kind`` have all three."""
+        names = {*dir(kind), *getattr(kind, "__dataclass_fields__", ())}
+        return {"gram", "Y", "machine"} <= names
 
 
 class Machine(ABC):
@@ -436,10 +440,21 @@ class Reading:
         )
 
     def per_row(self) -> Reading:
-        """Return the cost per row; its part ``total`` is the value before the division."""
-        reading = self.scaled(1 / self.divisor)
-        reading.parts["total"] = self.value
-        return reading
+        """Return the cost per row; its part ``total`` is the value before the division.
+
+        A derivative that is computed for it is divided in place, to save memory: use this reading no more.
+        """
+        return Reading(
+            self.value / self.divisor,
+            lambda: _divided(self._adjoint, self.divisor),
+            lambda: _times(1 / self.divisor, self.slope),
+            self.parts | {"total": self.value},
+            self.divisor,
+            tuple(
+                (_times(1 / self.divisor, G), _times(1 / self.divisor, slope)) for G, slope in self.batches
+            ),
+            self.posteriors,
+        )
 
     @classmethod
     def mean(cls, readings: Sequence[Reading]) -> Reading:
@@ -467,6 +482,15 @@ def _known(derivative: Any) -> Any:
     """Return a derivative that is given, or compute one that is given by a function."""
     given = derivative is None or isinstance(derivative, np.ndarray | LinearOperator)
     return derivative if given else derivative()
+
+
+def _divided(derivative: Any, divisor: float) -> Any:
+    """Return a derivative divided by a number: in place if a function has just computed its array."""
+    known = _known(derivative)
+    if known is not derivative and isinstance(known, np.ndarray):
+        known /= divisor
+        return known
+    return _times(1 / divisor, known)
 
 
 def _times(factor: float, derivative: Any) -> Any:
