@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from foldless import KernelLogisticRegression, compare
 from foldless.core.errors import UnknownName
+from foldless.criteria import BY_NAME
 from foldless.datasets import make_ripley
 from foldless.inspection.comparison import Comparison, Row, cliques, corrected_t, wilcoxon
 
@@ -67,7 +68,9 @@ def test_the_frame_has_what_the_table_promises(table):
         "criterion",
         "C",
         "length_scale",
+        "title",
         "value",
+        "unit",
         "error",
         "sd",
         "rank",
@@ -77,6 +80,10 @@ def test_the_frame_has_what_the_table_promises(table):
     }
     assert names <= set(frame.columns)
     best = frame.iloc[0]
+    assert (best["title"], best["unit"]) == (
+        BY_NAME[best["criterion"]].title,
+        BY_NAME[best["criterion"]].unit,
+    )
     assert best["p_t"] == 1
     assert best["p_wilcoxon"] == 1
     assert best["error"] == pytest.approx(min(row.errors.mean() for row in table.rows))

@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from foldless import KernelLogisticRegression, KernelSearch
+from foldless.criteria import GACV, CalibratedLOO
 from foldless.datasets import make_ripley
 from foldless.inspection import (
     MarginDisplay,
@@ -74,10 +75,11 @@ def test_a_surface_needs_two_parameters(ripley):
         SurfaceDisplay.from_estimator(KernelLogisticRegression(C=1.0).fit(*ripley))
 
 
-@pytest.mark.parametrize(("asked", "drawn"), [("auto", "calibrated-loo"), ("gacv", "gacv")])
+@pytest.mark.parametrize(("asked", "drawn"), [("auto", CalibratedLOO()), ("gacv", GACV())])
 def test_the_surface_of_a_search_around_svc(ripley, asked, drawn):
     display = SurfaceDisplay.from_estimator(KernelSearch(SVC(), criterion=asked).fit(*ripley))
-    assert display.criterion == drawn
+    assert display.criterion == drawn.label
+    assert display.figure_.axes[-1].get_ylabel() == drawn.label
 
 
 def test_the_trace_has_every_evaluation_and_falls(model):

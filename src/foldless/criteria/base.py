@@ -83,6 +83,12 @@ class Criterion:
         if isinstance(vars(cls).get("name"), str):
             BY_NAME[cls.name] = cls
 
+    @property
+    def label(self) -> str:
+        """Title and unit for axes and tables, such as ``"Leave-one-out loss (loss a row)"``."""
+        title = self.title or self.name or type(self).__name__
+        return f"{title} ({self.unit})" if self.unit else title
+
     def __call__(self, solution: Any) -> Reading:
         """Return the cost of a solution per row; one with several columns gives the mean of their readings."""
         if isinstance(solution, ColumnwiseSolutions) and not self._reader(type(solution)):

@@ -115,10 +115,10 @@ def compare(
 
 @dataclass(frozen=True)
 class _Pair:
-    """A machine and a criterion by name, and the unfitted pipeline that tunes one by the other."""
+    """A machine by name, a criterion, and the unfitted pipeline that tunes one by the other."""
 
     machine: str
-    criterion: str
+    criterion: type[Criterion] | Criterion
     model: Pipeline
 
 
@@ -164,19 +164,16 @@ def _pairs(
     pairs, refused = [], []
     for name, estimator in estimators.items():
         for criterion in criteria:
-            tuned, label = clone(estimator).set_params(criterion=criterion), _criterion_name(criterion)
+            tuned = clone(estimator).set_params(criterion=criterion)
+            known = known_criteria.BY_NAME[criterion] if isinstance(criterion, str) else criterion
             reason = _reason_against(tuned, X_few, y_few)
             if reason:
-                refused.append(f"{name} by {label}: {reason}")
+                refused.append(f"{name} by {known.name}: {reason}")
             else:
-                pairs.append(_Pair(name, label, _pipeline(tuned, scale)))
+                pairs.append(_Pair(name, known, _pipeline(tuned, scale)))
     if not pairs:
         raise ValueError(f"none of the machines can be tuned by any of the criteria. {refused[0]}")
     return pairs
-
-
-def _criterion_name(criterion: str | Criterion) -> str:
-    return criterion if isinstance(criterion, str) else criterion.name
 
 
 def _pipeline(estimator: BaseEstimator, scale: bool) -> Pipeline:
@@ -262,4 +259,5 @@ def _row(pair: _Pair, found: list[_Measurement]) -> Row:
         np.array([getattr(one, what) for one in found]) for what in ("error", "value", "seconds")
     )
     note = next((one.note for one in found if one.note), "")
-    return Row(pair.machine, pair.criterion, errors, values, seconds, chosen, note)
+    name, title, unit = pair.criterion.name, pair.criterion.title, pair.criterion.unit
+    return Row(pair.machine, name, errors, values, seconds, chosen, note, title, unit)

@@ -42,6 +42,8 @@ class Row:
         The parameters chosen in each repeat.
     note : str
         Why repeats failed.
+    title, unit : str
+        Title of the criterion, and the unit of its values.
     """
 
     machine: str
@@ -51,6 +53,8 @@ class Row:
     seconds: Vector
     chosen: Mapping[str, Vector]
     note: str = ""
+    title: str = ""
+    unit: str = ""
 
     @property
     def name(self) -> str:
@@ -111,8 +115,10 @@ class Comparison:
             yield {
                 "machine": row.machine,
                 "criterion": row.criterion,
+                "title": row.title,
                 **{name: _median(column) for name, column in row.chosen.items()},
                 "value": _mean(row.values),
+                "unit": row.unit,
                 "error": float(np.mean(row.errors)),
                 "sd": float(np.std(row.errors, ddof=1)) if len(row.errors) > 1 else np.nan,
                 "rank": float(self.ranks[i]),
@@ -128,7 +134,8 @@ class Comparison:
 
     def __str__(self) -> str:
         lines = self.sorted_lines()
-        columns = [name for name in dict.fromkeys(n for line in lines for n in line) if name != "note"]
+        names = dict.fromkeys(name for line in lines for name in line)
+        columns = [name for name in names if name not in ("note", "title")]
         cells = [columns, *([_cell(line.get(name, np.nan)) for name in columns] for line in lines)]
         foot = (
             f"{len(self.errors)} repeats; p values against the first line; "

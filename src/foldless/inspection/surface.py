@@ -24,6 +24,7 @@ class SurfaceDisplay:
     landscape : Surface
     outcome : Outcome
     criterion : str
+        Label of the criterion: its title and unit.
 
     Attributes
     ----------
@@ -49,7 +50,7 @@ class SurfaceDisplay:
         if landscape is None:
             count = len(selection.outcome.best.theta)
             raise ValueError(f"a surface needs exactly two tuned parameters, this search had {count}.")
-        return cls(landscape, selection.outcome, selection.criterion.name).plot(ax=ax)
+        return cls(landscape, selection.outcome, selection.criterion.label).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw contours, the evaluations of the search and the choice; return the display."""
@@ -63,7 +64,7 @@ class SurfaceDisplay:
         picture = ax.contourf(x, y, shown, levels=levels, extend="max", cmap="viridis_r")
         self._draw_search(ax)
         ax.set(xscale="log", yscale="log", xlabel=self.landscape.names[0], ylabel=self.landscape.names[1])
-        ax.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]), title=f"{self.criterion} over the parameters")
+        ax.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]), title="criterion over the parameters")
         ax.legend()
         self.figure_.colorbar(picture, ax=ax, label=self.criterion)
         return self

@@ -17,6 +17,7 @@ class TraceDisplay:
     ----------
     steps : sequence of Step
     criterion : str
+        Label of the criterion: its title and unit.
 
     Attributes
     ----------
@@ -31,7 +32,7 @@ class TraceDisplay:
     def from_estimator(cls, estimator: BaseEstimator, *, ax: Any = None) -> Self:
         """Draw the trace of a fitted estimator, pipeline or KernelSearch."""
         selection = tuned_estimator(estimator).selection_
-        return cls(selection.outcome.trace, selection.criterion.name).plot(ax=ax)
+        return cls(selection.outcome.trace, selection.criterion.label).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw one dot per evaluation, coloured by its purpose, and the best so far; return the display."""

@@ -195,6 +195,15 @@ def test_the_relevance_is_one_over_the_length_scale(hostile):
     assert figure["layout"]["yaxis"]["ticktext"][-1] == escape_for_plotly(NAMES[int(np.argmin(lengths))])
 
 
+def test_the_page_names_the_criterion_by_title_and_unit(hostile, hostile_page):
+    criterion = hostile.estimator.selection_.criterion
+    texts = " ".join(Elements(hostile_page).texts)
+    assert f"{criterion.title} ({criterion.name})" in texts
+    assert criterion.unit in texts
+    trace = next(panel.figure for panel in panels(hostile) if panel.name == "trace")
+    assert trace["layout"]["yaxis"]["title"]["text"] == f"criterion ({criterion.unit})"
+
+
 def test_the_page_tells_the_command_and_versions(hostile_page):
     texts = " ".join(Elements(hostile_page).texts)
     assert "</code><script>alert(7)" in texts
@@ -258,12 +267,13 @@ def test_the_best_so_far_begins_anew_on_a_finer_matrix():
 
 def test_a_criterion_far_off_is_drawn_at_the_edge_and_told_in_full():
     lines = [
-        {"criterion": c, "error": e, "sd": 0.01, "seconds": 1.0} for c, e in zip("abc", (0.1, 0.12, 0.9))
+        {"criterion": c, "title": f"criterion {c}", "error": e, "sd": 0.01, "seconds": 1.0}
+        for c, e in zip("abc", (0.1, 0.12, 0.9))
     ]
     dots = comparison(SimpleNamespace(sorted_lines=lambda: lines), "error")["data"][0]
     assert dots["x"] == pytest.approx([1.05 * 13, 12, 10])
     assert dots["marker"]["symbol"] == ["triangle-right", "circle", "circle"]
-    assert dots["customdata"][0][:2] == ["c", "90.0"]
+    assert dots["customdata"][0][:2] == ["criterion c", "90.0"]
 
 
 @pytest.mark.parametrize(

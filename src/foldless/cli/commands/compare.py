@@ -31,7 +31,10 @@ from foldless.inspection.compare import compare as compare_all
 
 COLUMNS = ("machine", "criterion", "chosen", "value", "held-out error", "seconds")
 # Entries of a line of the comparison that are not chosen parameters.
-MEASURED = {"machine", "criterion", "value", "error", "sd", "rank", "p_t", "p_wilcoxon", "seconds", "note"}
+MEASURED = {
+    *("machine", "criterion", "title", "value", "unit", "error", "sd"),
+    *("rank", "p_t", "p_wilcoxon", "seconds", "note"),
+}
 
 
 def compare(
@@ -89,7 +92,8 @@ def _cells(line: dict[str, Any], is_classification: bool) -> tuple[str, ...]:
         if name not in MEASURED and not isnan(value)
     )
     error = show(line["error"]) + ("" if isnan(line["sd"]) else f" ± {show(line['sd'])}")
-    return line["machine"], line["criterion"], chosen, number(line["value"]), error, f"{line['seconds']:.2f}"
+    value = f"{number(line['value'])} {line['unit']}"
+    return line["machine"], line["criterion"], chosen, value, error, f"{line['seconds']:.2f}"
 
 
 def _without_infinities(line: dict[str, Any]) -> dict[str, Any]:

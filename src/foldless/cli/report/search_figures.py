@@ -25,14 +25,14 @@ SURFACE_COLOURS = [[0.0, "#14315f"], [0.3, "#2f6db5"], [0.6, "#86b5dc"], [1.0, "
 # Values above this quantile of the criterion share the last colour.
 COLOUR_MAX_QUANTILE = 0.7
 RELEVANCE_MAX_BARS = 40
-HOVER_MAX_PARAMETERS = 4
+HOVER_MAX_PARAMETERS, TITLE_MAX_CHARACTERS = 4, 80
 # A criterion whose error exceeds the median by this factor is drawn at the edge.
 COMPARISON_MAX_RATIO = 3.0
 # The axis of the criterion is logarithmic if its values differ by more than this factor.
 LOG_AXIS_MIN_RATIO = 20
 
 
-def surface(landscape: Surface, outcome: Outcome) -> Figure:
+def surface(landscape: Surface, outcome: Outcome, unit: str) -> Figure:
     """Return contours of the criterion over the two tuned parameters, with the path of the search."""
     x, y = (PARAMETER_TITLES.get(name, name) for name in landscape.names)
     value = landscape.value
@@ -47,7 +47,7 @@ def surface(landscape: Surface, outcome: Outcome) -> Figure:
         "colorscale": SURFACE_COLOURS,
         "ncontours": 24,
         "line": {"width": 0.4, "color": "rgba(255,255,255,0.5)"},
-        "colorbar": {"title": {"text": "criterion"}, "thickness": 12, "outlinewidth": 0},
+        "colorbar": {"title": {"text": unit}, "thickness": 12, "outlinewidth": 0},
         "hovertemplate": f"{x} %{{x:.3g}}<br>{y} %{{y:.3g}}<br>criterion %{{text}}<extra></extra>",
         "name": "criterion",
         "showlegend": False,
@@ -108,7 +108,7 @@ def _choice(best: Step, x: str, y: str) -> dict[str, Any]:
     }
 
 
-def trace(steps: Sequence[Step], names: Sequence[str], n_final: int) -> Figure:
+def trace(steps: Sequence[Step], names: Sequence[str], n_final: int, unit: str) -> Figure:
     """Return the criterion at every evaluation; the last ``n_final`` used the final approximation of the matrix."""
     values = np.array([step.value for step in steps])
     numbers = list(range(1, len(values) + 1))
@@ -135,7 +135,7 @@ def trace(steps: Sequence[Step], names: Sequence[str], n_final: int) -> Figure:
     return figure(
         [best, dots],
         xaxis=axis("evaluation"),
-        yaxis=_value_axis(values),
+        yaxis=_value_axis(values, f"criterion ({unit})"),
         height=320,
         shapes=[_vertical_line(len(values) - n_final + 0.5)] if n_final < len(values) else [],
     )
@@ -153,11 +153,11 @@ def _vertical_line(x: float) -> dict[str, Any]:
     return {"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "yref": "paper", "line": line}
 
 
-def _value_axis(values: Vector) -> dict[str, Any]:
+def _value_axis(values: Vector, label: str) -> dict[str, Any]:
     finite = values[np.isfinite(values)]
     if finite.min() > 0 and finite.max() > LOG_AXIS_MIN_RATIO * finite.min():
-        return axis("criterion", type="log", exponentformat="power", dtick="D2")
-    return axis("criterion")
+        return axis(label, type="log", exponentformat="power", dtick="D2")
+    return axis(label)
 
 
 def _theta(step: Step, names: Sequence[str]) -> str:
@@ -202,7 +202,11 @@ def comparison(compared: Comparison, error_name: str) -> Figure:
         "y": list(range(len(lines))),
         "error_x": {"type": "data", "array": to_json_numbers(np.where(far, 0, deviations)), "width": 3},
         "customdata": [
-            [escape_for_plotly(line["criterion"]), format(error, form), f"{line['seconds']:.2f}"]
+            [
+                escape_for_plotly(line["title"], TITLE_MAX_CHARACTERS),
+                format(error, form),
+                f"{line['seconds']:.2f}",
+            ]
             for line, error in zip(lines, errors)
         ],
         "marker": {"color": BLUE, "size": 8, "symbol": ["triangle-right" if f else "circle" for f in far]},

@@ -125,7 +125,7 @@ def asked(experiment: Experiment) -> str:
 
 def _criterion(experiment: Experiment) -> str:
     criterion = experiment.estimator.selection_.criterion
-    return f"{criterion.title} ({criterion.name}), in {criterion.unit}"
+    return f"{criterion.title} ({criterion.name})"
 
 
 def _target(experiment: Experiment) -> str:

@@ -11,6 +11,7 @@ from foldless.cli.files.sheet import PathLike
 from foldless.cli.report import class_figures, regression_figures, search_figures, text
 from foldless.cli.report.page import Panel, render
 from foldless.core.contracts import Outcome, Step
+from foldless.criteria.base import Criterion
 from foldless.inspection.criterion_surface import Surface, evaluate_surface
 from foldless.inspection.relevance import length_scales
 
@@ -79,7 +80,7 @@ def _search_panels(experiment: Experiment) -> Iterator[Panel]:
     if text.shows_alpha_for_C(estimator):
         outcome, landscape = _in_alpha(outcome, landscape)
     if landscape is not None:
-        yield _surface_panel(landscape, outcome)
+        yield _surface_panel(landscape, outcome, estimator.selection_.criterion)
     yield _trace_panel(experiment, outcome)
     lengths = length_scales(estimator.kernel_)
     if len(lengths) > 1:
@@ -111,14 +112,14 @@ def _inverted(step: Step) -> Step:
     return replace(step, theta=np.append(step.theta[:-1], -step.theta[-1]))
 
 
-def _surface_panel(landscape: Surface, outcome: Outcome) -> Panel:
+def _surface_panel(landscape: Surface, outcome: Outcome, criterion: Criterion) -> Panel:
     rows = "all rows" if landscape.landmarks is None else f"{landscape.landmarks} landmarks"
     return Panel(
         "surface",
         "The criterion and the path of the search",
-        "Dark is low, which is good. The dots are the evaluations of the search, the star is the choice. The surface "
+        f"{criterion.label}: dark is low, which is good. The dots are the evaluations of the search, the star is the choice. The surface "
         f"was computed on {rows} and is only a sketch; the search itself was more accurate.",
-        search_figures.surface(landscape, outcome),
+        search_figures.surface(landscape, outcome, criterion.unit),
         wide=True,
     )
 
@@ -131,7 +132,8 @@ def _trace_panel(experiment: Experiment, outcome: Outcome) -> Panel:
             " At the dotted line the approximation of the kernel matrix was refined, and the values changed."
         )
     names = [parameter.name for parameter in text.tuned_parameters(experiment)]
-    figure = search_figures.trace(outcome.trace, names, n_final)
+    unit = experiment.estimator.selection_.criterion.unit
+    figure = search_figures.trace(outcome.trace, names, n_final, unit)
     return Panel("trace", "Evaluations of the search", caption, figure)
 
 
