@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
-from foldless.core.contracts import Gram
 from foldless.core.errors import MissingVerb, NeedsLocalFeatures, NotPositiveDefinite, NotStored
+from foldless.core.gram import Gram
 from foldless.grams import ChunkedGram, DenseGram, LowRankGram, SpectralFactor
 from foldless.grams.dask import Blocks, DaskGram
 from oracles.klr import bordered_inverse, covariance

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import blas, cython_blas, cython_lapack, lapack
 
-from foldless.core.contracts import Matrix, Rows
+from foldless.core.gram import Matrix, Rows
 
 # Calls with fewer multiplications are so short that waiting for the lock afterwards costs more than holding it.
 MIN_UNLOCKED_PRODUCTS = 3_000_000

@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from foldless.core import blas
-from foldless.core.contracts import Matrix, Rows, Vector
 from foldless.core.errors import NotPositiveDefinite
+from foldless.core.gram import Matrix, Rows, Vector
 
 SYMMETRY_TOLERANCE = 1e-8  # a matrix and its transpose may differ by this fraction of the largest entry
 NEGATIVE_EIGENVALUE_TOLERANCE = 1e-8  # negative eigenvalues up to this fraction of the trace are rounding

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
-from foldless.core.contracts import Adjoint, Matrix, Rows, Vector
+from foldless.core.gram import Adjoint, Matrix, Rows, Vector
 from foldless.core.linalg import symmetric
 from foldless.grams.features import Features
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from foldless.core.contracts import Adjoint, Gram, LandmarkRoot, Matrix, Rows, Vector
+from foldless.core.gram import Adjoint, Gram, LandmarkRoot, Matrix, Rows, Vector
 from foldless.core.linalg import long_strips, pivoted_cholesky, solve_lower
 from foldless.grams import ChunkedGram, DenseGram, LowRankGram
 from foldless.grams.adjoints import FeatureProducts, on_features

@@ -7,8 +7,8 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator
 from sklearn.gaussian_process.kernels import Kernel
 
-from foldless.core.contracts import Gram, Matrix, Rows, Vector
 from foldless.core.errors import NotStored
+from foldless.core.gram import Gram, Matrix, Rows, Vector
 from foldless.kernels.evaluate import diagonal, gram
 from foldless.kernels.pairs import Pairs, Points
 

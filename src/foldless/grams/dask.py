@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from foldless.core.contracts import LandmarkRoot, Matrix, Rows, Vector
 from foldless.core.errors import NeedsLocalFeatures
+from foldless.core.gram import LandmarkRoot, Matrix, Rows, Vector
 from foldless.core.linalg import pivoted_cholesky
 from foldless.core.optional_imports import import_extra
 from foldless.grams import FeatureGram

@@ -24,8 +24,8 @@ from typing import ClassVar
 import numpy as np
 
 from foldless.core import blas
-from foldless.core.contracts import Eigenpairs, Factor, Gram, Matrix, Rows, Vector
 from foldless.core.errors import NotPositiveDefinite
+from foldless.core.gram import Eigenpairs, Factor, Gram, Matrix, Rows, Vector
 from foldless.core.linalg import (
     centre,
     check_eigenvalues,

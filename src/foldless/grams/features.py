@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foldless.core import blas
-from foldless.core.contracts import Matrix, Rows, Vector
+from foldless.core.gram import Matrix, Rows, Vector
 from foldless.core.linalg import long_strips, solve_lower, strip_eigenpairs
 
 KEPT_ENTRIES = 2_000_000  # arrays of up to so many numbers (16 MB) are kept rather than computed twice

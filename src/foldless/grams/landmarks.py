@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.cluster import kmeans_plusplus
 
-from foldless.core.contracts import Rows
+from foldless.core.gram import Rows
 from foldless.kernels.pairs import Points
 
 LANDMARK_POOL_FACTOR = 30  # rows that k-means++ chooses from, per landmark

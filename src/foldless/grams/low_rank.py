@@ -25,7 +25,7 @@ from functools import cached_property
 
 import numpy as np
 
-from foldless.core.contracts import Adjoint, Eigenpairs, Factor, Gram, LandmarkRoot, Matrix, Rows, Vector
+from foldless.core.gram import Adjoint, Eigenpairs, Factor, Gram, LandmarkRoot, Matrix, Rows, Vector
 from foldless.core.linalg import (
     cholesky,
     inverse_lower,

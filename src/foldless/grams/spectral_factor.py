@@ -16,7 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
-from foldless.core.contracts import Adjoint, Eigenpairs, Factor, Matrix, Rows, Vector
+from foldless.core.gram import Adjoint, Eigenpairs, Factor, Matrix, Rows, Vector
 from foldless.grams.adjoints import symmetric_operator
 
 

@@ -29,7 +29,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from foldless.core.contracts import Factor, Gram, Matrix, Vector
+from foldless.core.gram import Factor, Gram, Matrix, Vector
 from foldless.core.targets import balanced_weights
 from foldless.grams import SpectralFactor
 from foldless.machines.base import MachineWithC, row_weights

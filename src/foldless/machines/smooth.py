@@ -23,7 +23,7 @@ from typing import Self
 
 import numpy as np
 
-from foldless.core.contracts import Factor, Gram, Matrix, Vector
+from foldless.core.gram import Factor, Gram, Matrix, Vector
 from foldless.machines.base import MachineWithC, fraction_of_one_row, row_weights
 from foldless.machines.columnwise import ColumnwiseSolutions
 from foldless.machines.losses.protocols import SmoothLoss

@@ -24,9 +24,10 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-from scipy.linalg import helmert, lapack
+from scipy.linalg import helmert
 from scipy.special import log_softmax, softmax
 
+from foldless.core import blas
 from foldless.core.contracts import Gram, Matrix, Vector
 from foldless.core.errors import Undefined
 from foldless.core.linalg import cholesky, mirror, solve_lower
@@ -339,7 +340,7 @@ class SoftmaxSolution:
     @cached_property
     def inverse(self) -> Matrix:
         """Inverse of P; eq. (2)."""
-        return mirror(lapack.dpotri(self.state.L, lower=1)[0])
+        return mirror(blas.dpotri(self.state.L)[0])
 
     @cached_property
     def V(self) -> Matrix:

@@ -22,8 +22,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from foldless.core.contracts import Factor, Gram, Matrix, Vector
 from foldless.core.errors import NotPositiveDefinite
+from foldless.core.gram import Factor, Gram, Matrix, Vector
 from foldless.core.linalg import centre, cholesky, inverse_lower, solve_cholesky
 
 LOWER, FREE, UPPER = -1, 0, 1
