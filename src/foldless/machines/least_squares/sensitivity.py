@@ -201,8 +201,12 @@ class KernelPenaltyAdjoint:
         def compute(Q: Matrix, d: Vector, e: Vector, P: Matrix, P2: Matrix, free: Matrix) -> Matrix:
             T = Q @ kept
             if not complete:
-                T += scale(e, Q @ U) + P @ P2U + P2 @ PU
-                T -= free @ outer + Q @ inner
+                T += scale(e, Q @ U)
+                # One product at a time: a sum of them would hold several strips at once.
+                T += P @ P2U
+                T += P2 @ PU
+                T -= free @ outer
+                T -= Q @ inner
             return scale(d, T)
 
         part = RowTerm(compute, (root / s.lam, e, P, P2, b.free), Q)
