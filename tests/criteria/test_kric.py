@@ -8,14 +8,8 @@ from sklearn.svm import SVC
 
 from foldless import KernelLogisticRegression
 from foldless.core.errors import CriterionWarning
-from foldless.criteria import (
-    KRIC,
-    EffectiveParameters,
-    kric_at_outputs,
-    kric_penalty,
-    kric_sollich_at_outputs,
-    sollich,
-)
+from foldless.criteria import KRIC, EffectiveParameters
+from foldless.criteria.kric import OutputPenalty, kric_at_outputs, kric_sollich_at_outputs, sollich
 from foldless.grams import DenseGram, LowRankGram
 from foldless.grams.builders import NystromBuilder, leading_nystrom
 from foldless.machines import SmoothMachine
@@ -54,8 +48,8 @@ def svm():
 def test_reference_penalty_at_the_outputs_of_an_svm(form, svm):
     f, b = svm
     assert agrees(b, ".3774509051")
-    assert agrees(kric_penalty(form(K1), Y1, f, 5.0, bias=False), "1.7909225251")
-    assert agrees(kric_penalty(form(K1), Y1, f, 5.0, bias=True), "1.9082203325")
+    assert agrees(OutputPenalty.of(form(K1), Y1, f, 5.0, bias=False).value, "1.7909225251")
+    assert agrees(OutputPenalty.of(form(K1), Y1, f, 5.0, bias=True).value, "1.9082203325")
     r = kric_at_outputs(form(K1), Y1, f, 5.0)
     assert agrees(r.parts["loss"], "3.7410761454")
     assert r.value == pytest.approx((r.parts["loss"] + r.parts["penalty"]) / 8)
@@ -87,7 +81,7 @@ def test_the_penalty_is_the_trace_of_the_paper_s_matrices_for_any_slope(form, et
     f, C = np.linspace(-2, 2, 8), 3.0
     T, m, lam = eta**2 * expit(eta * f) * expit(-eta * f), eta * Y1 * expit(-eta * Y1 * f), eta / C
     trace = np.trace(np.linalg.solve(K1 * T + lam * np.eye(8), K1 * m**2 - np.outer(K1 @ m, m) / 8))
-    assert kric_penalty(form(K1), Y1, f, C, eta, bias=False) == pytest.approx(trace, rel=1e-9)
+    assert OutputPenalty.of(form(K1), Y1, f, C, eta, bias=False).value == pytest.approx(trace, rel=1e-9)
 
 
 def test_at_its_own_outputs_a_logistic_machine_is_read_as_usual(form):
@@ -118,7 +112,7 @@ def thin(request):
 def test_reference_values_through_landmarks_at_the_same_outputs(thin, bias, penalty, logdet, d):
     s = SmoothMachine(Logistic(), C=2.0).solve(DenseGram(K1), Y1[:, None]).columns[0]
     factor = thin.factor(2.0 * s.w, bias)
-    assert agrees(kric_penalty(thin, Y1, s.z, 2.0, bias=bias), penalty)
+    assert agrees(OutputPenalty.of(thin, Y1, s.z, 2.0, bias=bias).value, penalty)
     assert agrees(factor.logdet() - bias * np.log(2.0), logdet)
     assert agrees(2.0 * s.w @ factor.covariance_diag(), d)
 
@@ -150,8 +144,8 @@ def test_landmarks_err_on_one_side_by_at_most_what_they_leave_out(seed, bias, C)
     gaps = {
         "logdet": exact.logdet() - thin.logdet(),
         "d": C * s.w @ (exact.covariance_diag() - thin.covariance_diag()),
-        "penalty": kric_penalty(DenseGram(K), y, s.z, C, bias=bias)
-        - kric_penalty(gram, y, s.z, C, bias=bias),
+        "penalty": OutputPenalty.of(DenseGram(K), y, s.z, C, bias=bias).value
+        - OutputPenalty.of(gram, y, s.z, C, bias=bias).value,
     }
     bounds = {"logdet": e, "d": e, "penalty": e * np.max(np.exp(-y * s.z))}
     for name, gap in gaps.items():

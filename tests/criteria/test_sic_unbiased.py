@@ -83,7 +83,7 @@ def per_draw(criterion, machine, Y, part=None):
     if hasattr(s.smoother, "R"):
         s = s.at(machine.alpha) if isinstance(machine, Ridge) else s
     terms = criterion._terms(s, np.full(Y.shape[1], S2))
-    return terms.spread.variance if part else terms.value
+    return terms.error_bar.variance if part else terms.value
 
 
 def batched(criterion, machine):

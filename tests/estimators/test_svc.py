@@ -25,7 +25,7 @@ from foldless.core.errors import (
     UnreadableSolution,
     UnsuitableBias,
 )
-from foldless.criteria import SAFE_AMPLITUDES, Evidence, EvidenceEP, EvidenceHMC, evidence_ep
+from foldless.criteria import Evidence, EvidenceEP, EvidenceHMC, evidence_ep
 from foldless.grams import DenseGram
 from foldless.grams.builders import DenseBuilder
 from foldless.machines import HingeSVM, SquaredHingeSVM
@@ -277,7 +277,7 @@ def test_duplicates_and_contradictions_are_no_trouble(moons):
 
 
 def test_a_laplace_evidence_that_cannot_be_checked_is_still_a_fit(moons, monkeypatch):
-    monkeypatch.setattr("foldless.criteria.posteriors.ep.ROUNDS", 1)
+    monkeypatch.setattr("foldless.criteria.posteriors.ep.EP_MAX_ROUNDS", 1)
     X, y = moons
     with pytest.warns(CriterionWarning, match="could not be checked .* did not settle"):
         model = KernelSVC(RBF(0.7, "fixed"), 1.0, "hinge", "kernel", "evidence").fit(X, y)
@@ -320,7 +320,7 @@ def test_points_that_do_not_see_each_other_are_never_explained_too_well_within_t
         -Evidence()(replace(machine, C=C).solve(DenseGram(k0 * np.eye(8)), y)).value
         for C in np.logspace(-2, 2, 21)
     )
-    safe = SAFE_AMPLITUDES[power]
+    _, safe = Evidence().amplitude_bounds(power)
     assert max(highest(k0) for k0 in safe * np.array([0.02, 0.1, 0.5, 1])) < {1: -0.55, 2: -0.69}[power]
     assert highest(5 * safe) > -0.3
 

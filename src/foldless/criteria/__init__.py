@@ -1,4 +1,4 @@
-"""Criteria: a solution in, a reading out. Every value is a cost."""
+"""Criteria: a solution in, a reading out. Every value is a cost per row."""
 
 from foldless.criteria.abic import ABIC
 from foldless.criteria.alignment import Alignment, CenteredAlignment
@@ -7,8 +7,8 @@ from foldless.criteria.calibrated_loo import CalibratedLOO
 from foldless.criteria.cv import CV
 from foldless.criteria.effective_parameters import AICd, EffectiveParameters
 from foldless.criteria.eigenvalue_ratio import EigenvalueRatio
-from foldless.criteria.evidence import SAFE_AMPLITUDES, Evidence
-from foldless.criteria.evidence_ep import EvidenceEP, ep_posterior
+from foldless.criteria.evidence import Evidence
+from foldless.criteria.evidence_ep import EvidenceEP
 from foldless.criteria.evidence_hmc import EvidenceHMC
 from foldless.criteria.fsm import FSM
 from foldless.criteria.gacv import GACV
@@ -16,14 +16,7 @@ from foldless.criteria.gcv import GCV
 from foldless.criteria.hyper_prior import HyperPrior
 from foldless.criteria.jaakkola_haussler import JaakkolaHaussler
 from foldless.criteria.kfold import KFold
-from foldless.criteria.kric import (
-    KRIC,
-    KRICSollich,
-    kric_at_outputs,
-    kric_penalty,
-    kric_sollich_at_outputs,
-    sollich,
-)
+from foldless.criteria.kric import KRIC, KRICSollich
 from foldless.criteria.loo import LOO, loo_outputs
 from foldless.criteria.mallows import Mallows
 from foldless.criteria.radius_margin import RadiusMargin
@@ -43,7 +36,6 @@ __all__ = [
     "CV",
     "EffectiveParameters",
     "EigenvalueRatio",
-    "SAFE_AMPLITUDES",
     "Evidence",
     "EvidenceEP",
     "EvidenceHMC",
@@ -63,11 +55,6 @@ __all__ = [
     "Span",
     "Spectral",
     "XiAlpha",
-    "ep_posterior",
-    "kric_at_outputs",
-    "kric_penalty",
-    "kric_sollich_at_outputs",
     "loo_outputs",
     "reads",
-    "sollich",
 ]

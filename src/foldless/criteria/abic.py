@@ -1,11 +1,11 @@
-r"""Akaike's Bayesian information criterion: the evidence, paid for by the hyper-parameters tuned."""
+r"""Akaike's Bayesian information criterion: the evidence, and a price for every hyper-parameter tuned."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar, Self
 
-from foldless.core.contracts import Reading
+from foldless.core.contracts import Gram, Machine, Matrix, Reading
 from foldless.criteria.base import Criterion, reads
-from foldless.criteria.derivatives.smooth import laplace_evidence
 from foldless.criteria.evidence import Evidence, rows_counted
 from foldless.criteria.regression import noise_variance as noise
 from foldless.machines import RidgeSolution, SmoothSolution, SquaredHingeSolution, SVMSolution
@@ -13,12 +13,12 @@ from foldless.machines import RidgeSolution, SmoothSolution, SquaredHingeSolutio
 
 @dataclass(frozen=True)
 class ABIC(Criterion):
-    r"""Twice minus the log evidence plus twice the number of hyper-parameters tuned.
+    r"""Minus twice the log evidence plus twice the number of hyper-parameters tuned.
 
-    *Smooth machines*: Laplace's evidence, as in :class:`foldless.criteria.Evidence`. The number is a constant of
-    a search and matters only where kernels with different numbers are compared.
+    The value is the formula divided by 2 n for n rows: nats a row, comparable with ``evidence``.
 
-    *Support vector machines*: 2 n times the cost of ``evidence``, which is per point there.
+    *Smooth machines, support vector machines*: Laplace's evidence, as in :class:`foldless.criteria.Evidence`. The number
+    of hyper-parameters is a constant of a search and matters only where kernels with different numbers are compared.
 
     *Ridge*: the exact evidence of :math:`y \sim N(0, \sigma^2 (I + S / \lambda))`, :math:`\sigma^2` given or profiled
     (with an intercept restricted, see :mod:`foldless.machines.ridge`); the mean over outputs,
@@ -34,63 +34,56 @@ class ABIC(Criterion):
     bias_prior : float, optional
         Standard deviation of a normal prior on the bias of a smooth machine; ``None`` is flat.
     sigma2 : float, array of shape (k,), str or None, optional
-        Noise variance of a ridge regression, or the name of an estimate of :mod:`foldless.criteria.regression.noise_variance`; by
-        default profiled.
+        Noise variance of a ridge regression, or the name of an estimate of
+        :mod:`foldless.criteria.regression.noise_variance`; by default profiled.
     """
 
     tuned: int = 0
     bias_prior: float | None = 10.0
-    sigma2: Any = None
+    sigma2: noise.Sigma2 | None = None
     value_scale: ClassVar[float | None] = 1.0
     name: ClassVar[str] = "abic"
     title: ClassVar[str] = "Akaike's Bayesian information criterion"
     unit: ClassVar[str] = "nats a row"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         noise.check_sigma2(self.sigma2)
-        if noise.moves(self.sigma2):
+        if noise.is_per_model(self.sigma2):
             raise ValueError("sigma2='per-model' has no meaning for abic; leave sigma2=None to profile it.")
 
-    def with_data_estimates(self, machine, grams, Y):
+    def with_data_estimates(self, machine: Machine, grams: Iterable[Gram], Y: Matrix) -> Self:
         """Return the criterion with its noise variance fixed."""
-        return replace(self, sigma2=noise.once(self.sigma2, machine, grams, Y))
+        fixed = None if self.sigma2 is None else noise.once(self.sigma2, machine, grams, Y)
+        return replace(self, sigma2=fixed)
 
-    def nats_per_unit(self, machine, n, k):
-        """Return the number of rows times k: it is the mean over both."""
+    def nats_per_unit(self, machine: Machine, n: int, k: int) -> float:
+        """Return the number of rows times k: the value is the mean over both."""
         return k * rows_counted(machine, n)
 
     @reads(SmoothSolution)
     def _read_smooth(self, solution: SmoothSolution) -> Reading:
-        evidence = laplace_evidence(solution, self.bias_prior)
-
-        def derive():
-            adjoint, slope = evidence.derive()
-            return 2 * adjoint, 2 * slope
-
-        parts = {"evidence": evidence.value, "tuned": float(self.tuned)}
-        return Reading.lazy(2 * evidence.value + 2 * self.tuned, derive, parts, 2 * solution.v.sum())
+        return self._from(Evidence(self.bias_prior).read(solution), 2.0, 2 * solution.v.sum())
 
     @reads(SVMSolution, SquaredHingeSolution)
-    def _read_svm(self, solution) -> Reading:
-        evidence = Evidence().read(solution).scaled(2 * solution.n)
-        value = evidence.value + 2 * self.tuned
-        return Reading(
-            value, lambda: evidence.adjoint, lambda: evidence.slope, evidence.parts, 2 * solution.n
-        )
+    def _read_svm(self, solution: SVMSolution | SquaredHingeSolution) -> Reading:
+        rows = 2.0 * solution.n
+        return self._from(Evidence().read(solution), rows, rows)
 
     @reads(RidgeSolution)
     def _read_ridge(self, solution: RidgeSolution) -> Reading:
         sigma2 = None if self.sigma2 is None else noise.noise_of(self.sigma2, solution)
         value, slope, M = solution.deviance(sigma2)
-        parts = {
-            "sigma2": float(solution.variances(sigma2).mean()),
-            "df": solution.df,
-            "tuned": float(self.tuned),
-        }
-        return Reading(
-            value + 2 * self.tuned,
+        deviance = Reading(
+            value,
             lambda: solution.adjoint(M),
             lambda: solution.slope_along_alpha(slope),
-            parts,
-            2 * solution.size,
+            {"sigma2": float(solution.variances(sigma2).mean()), "df": solution.df},
         )
+        return self._from(deviance, 1.0, 2 * solution.size)
+
+    def _from(self, evidence: Reading, factor: float, divisor: float) -> Reading:
+        """Return ``factor`` times minus a log evidence, plus the price of what is tuned."""
+        twice = evidence.scaled(factor)
+        parts = evidence.parts | {"tuned": float(self.tuned)}
+        value = twice.value + 2 * self.tuned
+        return Reading(value, lambda: twice.adjoint, lambda: twice.slope, parts, divisor)

@@ -1,4 +1,4 @@
-r"""Alignment of a kernel with the kernel the labels would like to have.
+r"""Alignment of a kernel with the ideal one, the product of the labels.
 
 References
 ----------
@@ -11,14 +11,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.core.contracts import HasTargets, Reading
+from foldless.core.contracts import Adjoint, HasTargets, Reading, Vector
 from foldless.core.errors import Undefined
 from foldless.criteria.base import Criterion, reads
 
 
 @dataclass(frozen=True)
 class Alignment(Criterion):
-    r"""Minus the kernel-target alignment.
+    r"""Minus the kernel-target alignment, a number between -1 and 1 without a unit.
 
     .. math:: KTA = \frac{\langle K, YY' \rangle}{\|K\|_F \|YY'\|_F}, \qquad
               \frac{dKTA}{dK} = \frac{YY'}{\|K\|_F \|YY'\|_F} - KTA \frac{K}{\|K\|_F^2}.  \tag{1}
@@ -41,7 +41,7 @@ class Alignment(Criterion):
             raise ValueError("alignment needs targets that are not all zero.")
         value = float(np.vdot(Y, gram.matmul(Y))) / (norm * target)
 
-        def derive():
+        def derive() -> tuple[Adjoint, Vector]:
             adjoint = gram.adjoint(-Y / (norm * target), Y, itself=value / norm**2)  # eq. (1)
             return adjoint, np.zeros_like(solution.machine.theta)
 
@@ -50,7 +50,7 @@ class Alignment(Criterion):
 
 @dataclass(frozen=True)
 class CenteredAlignment(Criterion):
-    r"""Minus the alignment of the centred kernel with the centred target.
+    r"""Minus the alignment of the centred kernel with the centred target, a number between -1 and 1 without a unit.
 
     With :math:`J = I - 11'/n`, :math:`K_c = JKJ` and :math:`Y_c = JY` [2]_,
 
@@ -76,12 +76,11 @@ class CenteredAlignment(Criterion):
             )
         value = float(np.vdot(Yc, gram.matmul(Yc))) / (norm * target)
 
-        def derive():
+        def derive() -> tuple[Adjoint, Vector]:
             shrink, one = value / norm**2, np.ones(gram.n)
             m = gram.matmul(one) / gram.n
-            P = np.column_stack(
-                [-Yc / (norm * target), 2 * shrink * one]
-            )  # K_c = K - 1m' - m1' + mean(m) 11'
+            # K_c = K - 1m' - m1' + mean(m) 11'
+            P = np.column_stack([-Yc / (norm * target), 2 * shrink * one])
             adjoint = gram.adjoint(P, np.column_stack([Yc, m.mean() / 2 - m]), itself=shrink)  # eq. (1)
             return adjoint, np.zeros_like(solution.machine.theta)
 

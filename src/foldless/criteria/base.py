@@ -13,7 +13,10 @@ from foldless.machines.columnwise import ColumnwiseSolutions
 
 Method = TypeVar("Method", bound=Callable[..., Reading])
 
-BY_NAME: dict[str, type["Criterion"]] = {}  # every criterion with a name, filled as the classes are made
+AMPLITUDE_BOUNDS = (0.05, 8103.0)
+
+# Every criterion with a name; filled as the classes are made.
+BY_NAME: dict[str, type["Criterion"]] = {}
 
 
 def reads(*kinds: type) -> Callable[[Method], Method]:
@@ -62,19 +65,30 @@ class Criterion:
     unit: ClassVar[str] = ""
     """What its value is measured in, such as ``"nats a row"``."""
 
-    tunes_kernel: ClassVar[bool] = True
-    reason_against: ClassVar[str] = ""
-    may_diverge_in_C: ClassVar[bool] = False  # its minimum over the regularisation may mean nothing
-    # It needs a prior of the offset, which is then part of the kernel.
-    needs_proper_offset: ClassVar[bool] = False
-    ignores_machine: ClassVar[bool] = False  # it depends on kernel and targets alone
-    # False if it reads the problem (gram, labels, C, loss) and not its solution.
-    needs_fit: ClassVar[bool] = True
-    # Size of a large change of the value, with which searches compare gains and gradients: 1 for nats a row. None stands
-    # for the size of the value itself, which suits losses and fractions but not a value with an arbitrary constant.
     value_scale: ClassVar[float | None] = None
+    """Size of a large change of the value, with which searches compare gains and gradients: 1 for nats a row.
 
-    _readers: ClassVar[dict[type, str]] = {}  # type of solution -> name of the method that reads it
+    ``None`` stands for the size of the value itself: right for losses and fractions, wrong for a value with an arbitrary
+    constant.
+    """
+
+    may_diverge_in_C: ClassVar[bool] = False
+    """Whether its minimum over the regularisation may mean nothing: a minimum at a bound is then warned about."""
+
+    ignores_machine: ClassVar[bool] = False
+    """Whether it depends on kernel and targets alone, so that no machine is fitted for it."""
+
+    needs_proper_offset: ClassVar[bool] = False
+    """Whether the offset of a support vector machine must be part of the kernel, with a prior, and not free."""
+
+    needs_amplitude: ClassVar[bool] = False
+    """Whether C is more than a scale of the kernel for it, so that a kernel given by name gets an amplitude."""
+
+    needs_fit: ClassVar[bool] = True
+    """Whether it reads a solution; False if the problem (Gram, labels, C, loss) is enough, so that nothing is solved."""
+
+    # Type of solution -> name of the method that reads it.
+    _readers: ClassVar[dict[type, str]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -88,6 +102,16 @@ class Criterion:
         """Title and unit for axes and tables, such as ``"Leave-one-out loss (loss a row)"``."""
         title = self.title or self.name or type(self).__name__
         return f"{title} ({self.unit})" if self.unit else title
+
+    @property
+    def tunes_kernel(self) -> bool:
+        """Whether its values for two kernels can be compared, so that it may choose one."""
+        return True
+
+    @property
+    def reason_against(self) -> str:
+        """Why it must not choose a kernel, as part of a sentence; empty if it may."""
+        return ""
 
     def __call__(self, solution: Any) -> Reading:
         """Return the cost of a solution per row; one with several columns gives the mean of their readings."""
@@ -148,7 +172,8 @@ class Criterion:
             name for name, kind in BY_NAME.items() if kind.nats_per_unit is not Criterion.nats_per_unit
         ]
         raise ValueError(
-            f"{self.name} is no likelihood, so that there is no posterior to draw from. Use one of {', '.join(likelihoods)}."
+            f"{self.name} is no likelihood, so that there is no posterior to draw from. "
+            f"Use one of {', '.join(likelihoods)}."
         )
 
     def check_choice(self, kernels: Sequence[Kernel]) -> None:
@@ -158,6 +183,16 @@ class Criterion:
                 f"{self.name} must not choose a kernel: {self.reason_against}. Give one kernel with fixed parameters, for "
                 "instance RBF(2.0, 'fixed'), or choose it by another criterion such as 'loo'."
             )
+
+    def amplitude_bounds(self, loss_power: int) -> tuple[float, float]:
+        """Return the range of an amplitude that is tuned by it.
+
+        Parameters
+        ----------
+        loss_power : {1, 2}
+            Of the support vector machine: 1 for the hinge loss, 2 for the squared hinge.
+        """
+        return AMPLITUDE_BOUNDS
 
     def warning_for(self, solution: Any) -> str:
         """Return what to warn about when the kernel behind ``solution`` was chosen by this criterion, or ''."""

@@ -1,12 +1,13 @@
-r"""Honest cross-validation: the machine is refitted without each fold in turn. The baseline, not the promise."""
+r"""Cross-validation by refitting: the baseline that the other criteria do without."""
 
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from foldless.core.contracts import Reading
+from foldless.core.contracts import Gram, Machine, Matrix, Reading
 from foldless.core.errors import Undefined
 from foldless.core.targets import class_index, error_fraction, is_pm1
 from foldless.criteria.base import Criterion, reads
@@ -19,14 +20,14 @@ class CV(Criterion):
 
     *Classification* (targets -1 and 1): the fraction of points misclassified by the machine that did not see their
     fold; with several columns the class with the largest output counts. The folds are shuffled and stratified.
-    *Regression*: the mean squared error.
+    *Regression*: the mean squared error, in squared units of y.
 
     Parameters
     ----------
     folds : int, default=10
         Number of folds; fewer if a class has fewer points.
     seed : int, default=0
-        Of the shuffle: the same folds at every point of a search.
+        Seed of the shuffle, so that every point of a search has the same folds.
     """
 
     folds: int = 10
@@ -35,14 +36,13 @@ class CV(Criterion):
     title: ClassVar[str] = "Error of cross-validation by refits"
     unit: ClassVar[str] = "error a row"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.folds < 2:
             raise ValueError(f"folds must be at least 2, got {self.folds!r}.")
 
     @reads(SmoothSolutions, SupportSolutions)
-    def _read_columns(self, solution) -> Reading:
-        Y = np.column_stack([column.y for column in solution.columns])
-        return self.error(solution.columns[0].machine, solution.gram, Y)
+    def _read_columns(self, solution: SmoothSolutions | SupportSolutions) -> Reading:
+        return self.error(solution.machine, solution.gram, solution.Y)
 
     @reads(LSSVMSolution)
     def _read_lssvm(self, solution: LSSVMSolution) -> Reading:
@@ -56,27 +56,22 @@ class CV(Criterion):
             )
         return self.error(solution.machine, solution.gram, solution.Y)
 
-    def error(self, machine, gram, Y):
+    def error(self, machine: Machine, gram: Gram, Y: Matrix) -> Reading:
         """Return the reading of any machine whose solution has coefficients ``alpha`` (n, k) and biases ``b``."""
         labels = class_index(Y) if is_pm1(Y) else None
         outputs = held_out(machine, gram, Y, self.split(labels, gram.n))
-        value = float(np.mean((outputs - Y) ** 2)) if labels is None else error_fraction(Y, outputs)
-        return Reading(value, parts={"cv": value})
+        return Reading(float(np.mean((outputs - Y) ** 2)) if labels is None else error_fraction(Y, outputs))
 
-    def split(self, labels, n):
-        """Return the rows of each fold."""
-        if labels is None:
-            splitter, k = KFold, min(self.folds, n)
-        else:
-            splitter, k = StratifiedKFold, min(self.folds, np.min(np.unique(labels, return_counts=True)[1]))
+    def split(self, labels: NDArray[np.intp] | None, n: int) -> list[NDArray[np.intp]]:
+        """Return the rows of each fold, stratified by the labels of classes if there are any."""
+        most = n if labels is None else int(np.min(np.unique(labels, return_counts=True)[1]))
+        splitter = KFold if labels is None else StratifiedKFold
         rows = np.zeros(n) if labels is None else labels
-        return [
-            test
-            for _, test in splitter(max(2, int(k)), shuffle=True, random_state=self.seed).split(rows, rows)
-        ]
+        folds = splitter(max(2, min(self.folds, most)), shuffle=True, random_state=self.seed)
+        return [test for _, test in folds.split(rows, rows)]
 
 
-def held_out(machine, gram, Y, folds):
+def held_out(machine: Machine, gram: Gram, Y: Matrix, folds: list[NDArray[np.intp]]) -> Matrix:
     """Return the outputs (n, k) of every point under the machine fitted without its fold."""
     outputs = np.zeros(Y.shape)
     for test in folds:

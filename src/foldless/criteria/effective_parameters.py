@@ -1,9 +1,9 @@
-r"""The effective number of parameters, and the information criterion that charges for it."""
+r"""The effective number of parameters, and the information criterion that adds it to the loss."""
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from foldless.core.contracts import Reading
+from foldless.core.contracts import Adjoint, Reading, Vector
 from foldless.criteria.base import Criterion, reads
 from foldless.criteria.derivatives.smooth import CovarianceAdjoint, differentiate
 from foldless.machines import SmoothSolution
@@ -13,8 +13,8 @@ from foldless.machines import SmoothSolution
 class EffectiveParameters(Criterion):
     r"""Effective number of parameters :math:`d = \operatorname{tr} W V`; a free bias counts for up to 1.
 
-    Not to be minimised by itself: it is a diagnostic that comes with derivatives,
-    :math:`\Phi_z = w' \circ V_{ii}`, :math:`\Phi_V = W`.
+    The value is d divided by the weight of the rows. It is not to be minimised by itself: it is a diagnostic, with
+    derivatives from :math:`\Phi_z = w' \circ V_{ii}`, :math:`\Phi_V = W`.
     """
 
     name: ClassVar[str] = "effective-parameters"
@@ -25,7 +25,7 @@ class EffectiveParameters(Criterion):
     def _read_smooth(self, solution: SmoothSolution) -> Reading:
         d = float(solution.w @ solution.V)
 
-        def derive():
+        def derive() -> tuple[Adjoint, Vector]:
             return differentiate(solution, solution.dw * solution.V, CovarianceAdjoint(solution.w))
 
         return Reading.lazy(d, derive, divisor=solution.v.sum())
@@ -38,7 +38,9 @@ class AICd(Criterion):
     .. math:: 2 \Bigl[ \sum_i v_i \ell_i + \operatorname{tr} W V \Bigr], \qquad
               \Phi_z = 2 [-a + w' \circ V_{ii}], \qquad \Phi_V = 2 W.
 
-    It is :class:`foldless.criteria.KRIC` with the squared residuals replaced by what the model expects of them. Like
+    The value is this divided by 2 n, n the total weight of the rows: nats a row.
+
+    It is :class:`foldless.criteria.KRIC` with the squared residuals replaced by their expectations under the model. Like
     KRIC it favours certainty: on data that can be separated it takes the largest C it is offered.
     """
 
@@ -50,7 +52,7 @@ class AICd(Criterion):
     def _read_smooth(self, solution: SmoothSolution) -> Reading:
         d = float(solution.w @ solution.V)
 
-        def derive():
+        def derive() -> tuple[Adjoint, Vector]:
             return differentiate(
                 solution, 2 * (solution.dw * solution.V - solution.a), CovarianceAdjoint(2 * solution.w)
             )

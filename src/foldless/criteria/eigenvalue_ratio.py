@@ -1,4 +1,4 @@
-r"""Eigenvalue ratio: a kernel whose spectrum ends early, balanced against how well it fits.
+r"""Eigenvalue ratio: a kernel whose spectrum ends early, balanced against its error on the training rows.
 
 References
 ----------
@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.core.contracts import HasTargets, Reading
+from foldless.core.contracts import Adjoint, Gram, HasTargets, Matrix, Reading, Vector
 from foldless.core.errors import Undefined
 from foldless.criteria.base import Criterion, reads
 
@@ -25,7 +25,8 @@ class EigenvalueRatio(Criterion):
     With :math:`a = (K + \lambda I)^{-1} y`, :math:`b = (K + \lambda I)^{-1} a`, the leading vectors :math:`U_t` and their
     sum m, the derivative is :math:`-\frac{\lambda^2}{n} (ab' + ba') + \frac{\eta}{m} (I - (1 + 1/B_t)\, U_t U_t')`.
 
-    The ratio is that of [1]_; only its abstract was at hand, and the combination with the training error is our reading.
+    The first term is in squared units of y. The ratio is that of [1]_; only its abstract was at hand, and the combination
+    with the training error is our reading of it.
 
     Parameters
     ----------
@@ -34,7 +35,7 @@ class EigenvalueRatio(Criterion):
     eta : float, default=1.0
         Weight of the inverse ratio.
     lam : float, default=1.0
-        Regularisation of the ridge regression behind the residual (the machine's own C plays no part).
+        Regularisation of the ridge regression behind the residual; it has nothing to do with the machine's own C.
     """
 
     t: int = 4
@@ -45,7 +46,7 @@ class EigenvalueRatio(Criterion):
     unit: ClassVar[str] = "squared units of y"
     ignores_machine: ClassVar[bool] = True
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not (isinstance(self.t, (int, np.integer)) and self.t >= 1):
             raise ValueError(f"t must be a positive integer, got {self.t!r}.")
         if not (self.eta >= 0 and self.lam > 0):
@@ -60,7 +61,7 @@ class EigenvalueRatio(Criterion):
         a, b = self._resolve(gram, Y)
         error = float(self.lam**2 * np.mean(a**2))
 
-        def derive():
+        def derive() -> tuple[Adjoint, Vector]:
             P = np.column_stack([-2 * self.lam**2 / a.size * a, -self.eta / lead * (1 + inverse) * U])
             adjoint = gram.adjoint(P, np.column_stack([b, U]), identity=self.eta / lead)
             return adjoint, np.zeros_like(solution.machine.theta)
@@ -70,15 +71,16 @@ class EigenvalueRatio(Criterion):
             error + self.eta * float(inverse), derive, {"ratio": ratio, "training_error": error}
         )
 
-    def _ratio(self, gram):
+    def _ratio(self, gram: Gram) -> tuple[Matrix, float, float]:
+        """Return the leading eigenvectors, the sum of their eigenvalues, and one over the ratio."""
         U, mu = gram.spectrum()
         lead, tail = mu[: self.t].sum(), mu[self.t :].sum()
         if not lead > 0:
             raise Undefined("the eigenvalue ratio does not exist: the Gram matrix is zero.")
-        return U[:, : self.t], lead, tail / lead
+        return U[:, : self.t], float(lead), float(tail / lead)
 
-    def _resolve(self, gram, Y):
-        """Return a and b of eq. (1), with the null space of a low-rank Gram."""
+    def _resolve(self, gram: Gram, Y: Matrix) -> tuple[Matrix, Matrix]:
+        """Return a and b of eq. (1), including their parts in the null space of a low-rank Gram."""
         U, mu = gram.spectrum()
         c = U.T @ Y
         rest = (Y - U @ c) / self.lam

@@ -1,4 +1,4 @@
-r"""Minus the logarithm of the exact evidence per point, by sampling.
+r"""Minus the logarithm of the exact evidence, by sampling.
 
 References
 ----------
@@ -6,29 +6,31 @@ References
    sampled directly and the value is called out of reach.
 """
 
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from foldless.core.contracts import Reading
+from foldless.core.contracts import Adjoint, Gram, Machine, Matrix, Reading, Vector
 from foldless.core.errors import UnsuitableBias
 from foldless.core.linalg import symmetric
 from foldless.criteria.base import Criterion, reads
 from foldless.criteria.posteriors.diagnostics import effective_draws, rhat
-from foldless.criteria.posteriors.ep import HingeSite, SquaredHingeSite, expectation_propagation
+from foldless.criteria.posteriors.ep import SITES, EPPosterior, expectation_propagation
 from foldless.criteria.posteriors.sampling import Reference, Target, draws
 from foldless.grams.adjoints import symmetric_operator
 from foldless.machines import SquaredHingeSolution, SVMSolution
 from foldless.machines.svm import SupportProblem
 
-SITES = {1: HingeSite, 2: SquaredHingeSite}
-JITTER = 1e-10  # of the mean diagonal, where K is inverted once at the end
+# Added to the diagonal of K, in mean diagonals, where K is inverted at the end.
+JITTER_FRACTION = 1e-10
 
 
 @dataclass(frozen=True)
 class EvidenceHMC(Criterion):
-    r"""Minus E, without approximation but with noise; its gradient is that of EP plus a small sampled correction.
+    r"""Minus E, in nats a row, without approximation but with noise; the gradient is that of EP plus a sampled correction.
 
     With :math:`\rho, \tau, \nu, \mu` of the reference (expectation propagation), :math:`b = K^{-1}\mu`,
     :math:`R = (K + T^{-1})^{-1}` and :math:`P = I - R K`,
@@ -52,10 +54,10 @@ class EvidenceHMC(Criterion):
     number : int, default=100
         Draws of each chain for the gradient.
     nodes : int, default=8
-        Of eq. (3). With 0 the value is that of EP (the gradient is exact all the same): enough for an ascent, which
-        follows the gradient alone.
+        Number of nodes of the integral (3). With 0 the value is that of EP, while the gradient stays exact: enough for an
+        ascent, which follows the gradient alone.
     seed : int, default=0
-        The same numbers at every point of a search.
+        Seed of the random numbers, which are then the same at every point of a search.
     batches : int, default=8
         Groups of chains for standard errors.
     """
@@ -71,19 +73,20 @@ class EvidenceHMC(Criterion):
     unit: ClassVar[str] = "nats a row"
     needs_fit: ClassVar[bool] = False
     needs_proper_offset: ClassVar[bool] = True
+    needs_amplitude: ClassVar[bool] = True
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.chains < 2:
             raise ValueError(f"chains must be at least 2, got {self.chains!r}.")
         if not 2 <= self.batches <= self.chains:
             raise ValueError(f"batches must be between 2 and chains={self.chains}, got {self.batches!r}.")
 
-    def nats_per_unit(self, machine, n, k):
-        """Return n k: it is the mean over rows and columns."""
+    def nats_per_unit(self, machine: Machine, n: int, k: int) -> float:
+        """Return n k: the value is the mean over rows and columns."""
         return float(n * k)
 
     @reads(SupportProblem, SVMSolution, SquaredHingeSolution)
-    def _read_svm(self, solution) -> Reading:
+    def _read_svm(self, solution: SupportProblem) -> Reading:
         if solution.bias:
             raise UnsuitableBias(self.name, "the evidence needs a proper prior on the offset")
         n, C = solution.n, solution.C
@@ -92,104 +95,104 @@ class EvidenceHMC(Criterion):
         target = Target(Reference(posterior.factor, posterior.nu), solution.y, C, solution.loss)
         kappa, dkappa = solution.loss.log_kappa(C)
         correction, error, theta = self._integral(target, posterior)
-        E = (posterior.log_z + kappa.sum() - correction) / n
+        E = float(posterior.log_z + kappa.sum() - correction) / n
         averages, parts = self._averages(target, solution.gram, theta)
         groups = tuple(self._derivatives(solution, posterior, average, dkappa) for average in averages)
-        adjoint = _mean([G for G, _ in groups])
-        slope = np.mean([slope for _, slope in groups], axis=0)
-        parts |= {"log_evidence": float(E), "log_evidence_error": float(error / n)}
-        return Reading(-float(E), adjoint, slope, parts, batches=groups, posteriors=(lambda: posterior,))
+        sampled = Reading.mean([Reading(0.0, G, slope) for G, slope in groups])
+        parts |= {"log_evidence": E, "log_evidence_error": error / n}
+        return Reading(
+            -E, sampled.adjoint, sampled.slope, parts, batches=groups, posteriors=(lambda: posterior,)
+        )
 
-    def _integral(self, target, posterior):
-        """Eq. (3): the correction, its standard error and the last states."""
+    def _integral(self, target: Target, posterior: EPPosterior) -> tuple[float, float, Matrix | None]:
+        """Return the integral in eq. (3), its standard error and the last states."""
         if not self.nodes:
             return 0.0, 0.0, None
         x, w = np.polynomial.legendre.leggauss(self.nodes)
         constant, theta = posterior.constants.sum(), None
         total = variance = 0.0
         for i, (t, weight) in enumerate(zip((x + 1) / 2, w / 2, strict=True)):
-            tempered, seen = replace(target, temper=t), []
-            for theta in draws(tempered, self.seed + 1 + i, self.chains, self.number, theta):  # noqa: B020
-                seen.append(target.energy(theta))
-            means = np.mean(seen, axis=0)
+            states = self._draws(replace(target, temper=t), self.seed + 1 + i, theta)
+            energies = []
+            for theta in states:
+                energies.append(target.energy(theta))
+            means = np.mean(energies, axis=0)
             total += weight * (means.mean() + constant)
             variance += weight**2 * means.var(ddof=1) / self.chains
-        return total, np.sqrt(variance), theta
+        return float(total), float(np.sqrt(variance)), theta
 
-    def _averages(self, target, gram, theta):
-        """Averages over the draws of each group of chains, and diagnostics of the run."""
+    def _draws(self, target: Target, seed: int, theta: Matrix | None) -> Iterator[Matrix]:
+        return draws(target, seed, self.chains, self.number, theta)
+
+    def _averages(
+        self, target: Target, gram: Gram, theta: Matrix | None
+    ) -> tuple[list["_Average"], dict[str, float]]:
+        """Return averages over the draws of each group of chains, and diagnostics of the run."""
         groups = np.array_split(np.arange(self.chains), self.batches)
         averages = [_Average(target, gram) for _ in groups]
         losses, energies = [], []
-        for theta in draws(target, self.seed, self.chains, self.number, theta):  # noqa: B020
-            losses.append(target.losses(theta))
-            energies.append(target.energy(theta))
+        for state in self._draws(target, self.seed, theta):
+            losses.append(target.losses(state))
+            energies.append(target.energy(state))
             for columns, average in zip(groups, averages, strict=True):
-                average.add(theta[:, columns])
-        losses, energies = np.array(losses), np.array(energies)
+                average.add(state[:, columns])
+        loss, energy = np.array(losses), np.array(energies)
         parts = {
-            "loss": float(losses.mean()),
-            "rhat_loss": rhat(losses),
-            "rhat_energy": rhat(energies),
-            "ess_loss": effective_draws(losses),
-            "ess_energy": effective_draws(energies),
+            "loss": float(loss.mean()),
+            "rhat_loss": rhat(loss),
+            "rhat_energy": rhat(energy),
+            "ess_loss": effective_draws(loss),
+            "ess_energy": effective_draws(energy),
         }
         return averages, parts
 
-    def _derivatives(self, solution, posterior, average, dkappa):
-        """Derivatives of -E from one group of averages."""
+    def _derivatives(
+        self, solution: SupportProblem, posterior: EPPosterior, average: "_Average", dkappa: Vector
+    ) -> tuple[Adjoint, Vector]:
+        """Return the derivatives of -E from one group of averages."""
         n, gram, factor, b = solution.n, solution.gram, posterior.factor, posterior.b
         R = factor.resolvent() @ np.eye(n)
         P = np.eye(n) - gram.matmul(R).T
-        if average.dense:
-            jitter = JITTER * np.mean(gram.diag())
+        if gram.dense:
+            jitter = JITTER_FRACTION * np.mean(gram.diag())
             inverse = gram.factor(np.full(n, 1 / jitter))
-            moved = symmetric(P @ inverse.solve(average.cross.T).T)  # eq. (1)
+            sampled = symmetric(P @ inverse.solve(average.mean("cross").T).T)  # eq. (1)
         else:
-            middle = average.square + np.diag(average.h + posterior.tau)
-            moved = 2 * symmetric(np.outer(P @ average.force, b)) + P @ middle @ P.T  # eq. (2)
-        G = (np.outer(b, b) - R + moved) / (-2 * n)
-        slope = -np.array([solution.C @ (dkappa - average.loss)]) / n
-        return (G if average.dense else symmetric_operator(n, lambda M: G @ M)), slope
+            middle = average.mean("square") + np.diag(average.mean("h") + posterior.tau)
+            sampled = 2 * symmetric(np.outer(P @ average.mean("force"), b)) + P @ middle @ P.T  # eq. (2)
+        G = (np.outer(b, b) - R + sampled) / (-2 * n)
+        slope = -np.array([solution.C @ (dkappa - average.mean("loss"))]) / n
+        return (G if gram.dense else symmetric_operator(n, lambda M: G @ M)), slope
 
 
 class _Average:
-    """Running means over draws: of what eq. (1) needs on a dense Gram, of what eq. (2) needs on others."""
+    """Running means over draws of the terms of eq. (1) on a dense Gram, of eq. (2) on others."""
 
-    def __init__(self, target, gram):
-        self.target, self.gram, self.dense = target, gram, gram.dense
-        self.count, self._sums = 0, {}
+    def __init__(self, target: Target, gram: Gram) -> None:
+        self.target, self.gram = target, gram
+        self._count, self._sums = 0, defaultdict[str, Any](float)
 
-    def add(self, theta):
-        """Take in one state of some chains."""
+    def add(self, theta: Matrix) -> None:
+        """Add one state of some chains."""
         target = self.target
         rho = target.force(theta)
         s = target.y[:, None] * theta
-        self._sum("loss", target.loss.value(s).sum(axis=1))
-        if self.dense:
-            self._sum("cross", rho @ (theta + target.reference.mu[:, None]).T)
+        self._sums["loss"] += target.loss.value(s).sum(axis=1)
+        if self.gram.dense:
+            self._sums["cross"] += rho @ (theta + target.reference.mu[:, None]).T
         else:
-            g = target.pull(theta)
-            self._sum("force", rho.sum(axis=1))
-            self._sum("square", rho @ rho.T)
-            bend = -target.C * np.sum(s < 1, axis=1) if target.loss.power == 2 else self._bend(theta, g)
-            self._sum("h", bend)
-        self.count += theta.shape[1]
+            self._sums["force"] += rho.sum(axis=1)
+            self._sums["square"] += rho @ rho.T
+            self._sums["h"] += self._curvature(theta, s)
+        self._count += theta.shape[1]
 
-    def _bend(self, theta, g):
+    def _curvature(self, theta: Matrix, s: Matrix) -> Vector:
+        """Return the sum of h of eq. (2) over the columns."""
+        if self.target.loss.power == 2:
+            return -self.target.C * np.sum(s < 1, axis=1)
+        g = self.target.pull(theta)
         return np.sum(g * (theta - self.gram.matmul(g)), axis=1) / self.gram.diag()
 
-    def _sum(self, name, value):
-        self._sums[name] = self._sums.get(name, 0.0) + value
-
-    def __getattr__(self, name):
-        if name.startswith("_") or name not in self._sums:
-            raise AttributeError(name)
-        return self._sums[name] / self.count
-
-
-def _mean(parts):
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    return total * (1 / len(parts))
+    def mean(self, name: str) -> Any:
+        """Return the mean of one term over all states."""
+        return self._sums[name] / self._count

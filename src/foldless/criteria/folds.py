@@ -1,9 +1,14 @@
 """Which rows belong to which fold: one rule for every criterion that leaves blocks out."""
 
+from collections.abc import Sequence
+
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Folds = int | Sequence[ArrayLike]
 
 
-def assign(folds, n, seed=0):
+def assign(folds: Folds, n: int, seed: int = 0) -> list[NDArray[np.intp]]:
     """Return the folds as a list of index arrays.
 
     Parameters

@@ -6,21 +6,22 @@ References
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from foldless.core.contracts import HasTargets, Reading
+from foldless.core.contracts import Adjoint, Gram, HasTargets, Matrix, Reading, Vector
 from foldless.core.errors import Undefined
 from foldless.core.targets import check_labels
 from foldless.criteria.base import Criterion, reads
 
-IDENTITY = 1e-3  # mean off-diagonal over mean diagonal below which a Gram is a multiple of I for all purposes
+# Below this ratio of the mean off-diagonal to the mean diagonal a Gram matrix is a multiple of I for all purposes.
+IDENTITY_MAX_RATIO = 1e-3
 
 
 @dataclass(frozen=True)
 class FSM(Criterion):
-    r"""Spread of the classes along the line between their means, over the distance of the means.
+    r"""Spread of the classes along the line between their means, over the squared distance of the means; no unit.
 
     With :math:`q_i = 1/n_+` or :math:`-1/n_-`, :math:`p = Kq` and the standard deviations (with :math:`n_c - 1`) of p within
     each class,
@@ -42,18 +43,18 @@ class FSM(Criterion):
         q, h, gap, each = _separate(solution.gram, solution.Y)
         value = float(np.mean(each))
 
-        def derive():
+        def derive() -> tuple[Adjoint, Vector]:
             adjoint = solution.gram.adjoint((h - each * q) / (gap * len(each)), q)  # eq. (1)
             return adjoint, np.zeros_like(solution.machine.theta)
 
-        return Reading.lazy(value, derive, {"fsm": value, "mmd2": float(np.mean(gap))})
+        return Reading.lazy(value, derive, {"mmd2": float(np.mean(gap))})
 
-    def warning_for(self, solution):
-        """Warn of a kernel that is nearly the identity."""
+    def warning_for(self, solution: Any) -> str:
+        """Return a warning if the Gram matrix is nearly a multiple of the identity."""
         gram = solution.gram
         n, trace = gram.n, gram.diag().sum()
         ratio = (gram.matmul(np.ones(n)).sum() - trace) / (n - 1) / trace
-        if abs(ratio) >= IDENTITY:
+        if abs(ratio) >= IDENTITY_MAX_RATIO:
             return ""
         return (
             f"fsm chose a kernel whose Gram matrix is the identity up to {abs(ratio):.0e}: its global minimum, where "
@@ -61,12 +62,13 @@ class FSM(Criterion):
         )
 
 
-def _separate(gram, Y):
+def _separate(gram: Gram, Y: Matrix) -> tuple[Matrix, Matrix, Vector, Vector]:
+    """Return q and h of eq. (1), :math:`q'Kq` and FSM of every column."""
     check_labels(Y, "fsm")
     positive = Y > 0
     counts = np.where(positive, positive.sum(axis=0), (~positive).sum(axis=0))
     if np.any(counts < 2):
-        raise ValueError("fsm needs at least two points of each class: it compares spreads.")
+        raise ValueError("fsm needs at least two points of each class, for their standard deviation.")
     q = np.where(positive, 1, -1) / counts
     p = gram.matmul(q)
     gap = np.einsum("ik,ik->k", q, p)

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.core.contracts import Reading
+from foldless.core.contracts import Adjoint, Reading, Vector
 from foldless.core.errors import Undefined
 from foldless.criteria.base import Criterion, reads
 from foldless.criteria.derivatives.smooth import CovarianceAdjoint, differentiate
@@ -20,11 +20,12 @@ from foldless.criteria.derivatives.svm import implicit_step
 from foldless.grams.adjoints import add_symmetric
 from foldless.machines import SmoothSolution, SquaredHingeSolution, SVMSolution
 from foldless.machines.losses import Logistic
+from foldless.machines.svm import SupportSolution
 
 
 @dataclass(frozen=True)
 class GACV(Criterion):
-    r"""Generalised approximate cross-validation: leave-one-out with every leverage replaced by its mean.
+    r"""Generalised approximate cross-validation: leave-one-out with every leverage replaced by its mean; loss a row.
 
     *Kernel logistic regression* [1]_, with :math:`t = (1 + y)/2` and n the total weight,
 
@@ -71,11 +72,10 @@ class GACV(Criterion):
         s, nu, r = t @ a, v @ V, n - w @ V
         value = float(solution.loss / n + nu * s / (n * r))
 
-        def derive():  # eq. (2)
+        def derive() -> tuple[Adjoint, Vector]:  # eq. (2)
             phi_z = -a / n - nu / (n * r) * t * w + nu * s / (n * r**2) * solution.dw * V
-            return differentiate(
-                solution, phi_z, CovarianceAdjoint(s / (n * r) * v + nu * s / (n * r**2) * w)
-            )
+            phi_V = CovarianceAdjoint(s / (n * r) * v + nu * s / (n * r**2) * w)
+            return differentiate(solution, phi_z, phi_V)
 
         parts = {
             "loss": solution.loss / n,
@@ -86,32 +86,48 @@ class GACV(Criterion):
 
     @reads(SVMSolution)
     def _read_hinge(self, solution: SVMSolution) -> Reading:
-        n, y, k, f, value = _svm_gacv(solution)
-        m, b = solution.free, solution.upper
-        inside = np.zeros(n)
-        inside[b] = y[b]
-        pull = solution.gram.matmul(inside)  # y (Q 1_b)
-        G = add_symmetric(
-            solution.gram.diagonal(solution.alpha * f / n), -inside[:, None] / n, solution.beta[:, None]
-        )
-        slope = (solution.C[b] @ (f * k)[b] - pull[b] @ solution.beta[b]) / n
-        q = ((f * k)[m] - (y * pull)[m]) / n
-        adjoint, slope = implicit_step(solution, G, slope, q, -inside.sum() / n)  # eq. (4)
-        return Reading(value, adjoint, np.array([slope]), {"gacv": value})
+        n, y, kf = solution.n, solution.y, _diagonal_terms(solution)
+        free, bounded = solution.free, solution.upper
+
+        def derive() -> tuple[Adjoint, Vector]:  # eq. (4)
+            inside = np.zeros(n)
+            inside[bounded] = y[bounded]
+            pull = solution.gram.matmul(inside)  # y (Q 1_b)
+            G = solution.gram.diagonal(solution.alpha * _factors(solution) / n)
+            G = add_symmetric(G, -inside[:, None] / n, solution.beta[:, None])
+            explicit = float(solution.C[bounded] @ kf[bounded] - pull[bounded] @ solution.beta[bounded]) / n
+            q = (kf[free] - (y * pull)[free]) / n
+            adjoint, slope = implicit_step(solution, G, explicit, q, -inside.sum() / n)
+            return adjoint, np.array([slope])
+
+        return Reading.lazy(_bound(solution), derive)
 
     @reads(SquaredHingeSolution)
     def _read_squared_hinge(self, solution: SquaredHingeSolution) -> Reading:
-        n, _, k, f, value = _svm_gacv(solution)
-        A, alpha, C = solution.free, solution.alpha, solution.C
-        G = solution.gram.diagonal(alpha * f / n)
-        q = ((f * k)[A] + 1 / C[A]) / n
-        adjoint, slope = implicit_step(solution, G, -np.sum(alpha[A] / C[A]) / n, q)  # eq. (5)
-        return Reading(value, adjoint, np.array([slope]), {"gacv": value})
+        n, free, alpha, C = solution.n, solution.free, solution.alpha, solution.C
+
+        def derive() -> tuple[Adjoint, Vector]:  # eq. (5)
+            G = solution.gram.diagonal(alpha * _factors(solution) / n)
+            q = (_diagonal_terms(solution)[free] + 1 / C[free]) / n
+            adjoint, slope = implicit_step(solution, G, -np.sum(alpha[free] / C[free]) / n, q)
+            return adjoint, np.array([slope])
+
+        return Reading.lazy(_bound(solution), derive)
 
 
-def _svm_gacv(solution):
-    """Eq. (3) and its ingredients. No test s > 1: alpha is 0 there, and rounding must not drop marginal points."""
-    k, s = solution.gram.diag(), solution.s
-    f = np.where(s < -1, 2.0, 1.0)
-    value = float(np.mean(np.maximum(1 - s, 0) + solution.alpha * k * f))
-    return solution.n, solution.y, k, f, value
+def _factors(solution: SupportSolution) -> Vector:
+    """Return f of eq. (3)."""
+    return np.where(solution.s < -1, 2.0, 1.0)
+
+
+def _diagonal_terms(solution: SupportSolution) -> Vector:
+    """Return the terms of eq. (3) over alpha, ``K_ii f_i``."""
+    return solution.gram.diag() * _factors(solution)
+
+
+def _bound(solution: SupportSolution) -> float:
+    """Return eq. (3).
+
+    Points with s > 1 need no test: their alpha is 0. A test would drop points on the margin by rounding.
+    """
+    return float(np.mean(np.maximum(1 - solution.s, 0) + solution.alpha * _diagonal_terms(solution)))

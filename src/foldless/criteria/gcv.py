@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.core.contracts import Reading
+from foldless.core.contracts import Adjoint, Reading, Vector
 from foldless.core.errors import Undefined
 from foldless.criteria.base import Criterion, reads
 from foldless.grams.adjoints import add_symmetric
@@ -16,7 +16,7 @@ from foldless.machines.least_squares.sensitivity import Sensitivity
 
 @dataclass(frozen=True)
 class GCV(Criterion):
-    r"""Generalised cross-validation.
+    r"""Generalised cross-validation, in squared units of y.
 
     *Linear smoothers* (ridge, subset; the mean over outputs), with :math:`\rho = R y` and :math:`t = n - df`,
 
@@ -43,13 +43,13 @@ class GCV(Criterion):
         S, T = np.sum(v[:, None] * rho**2) / k, n - solution.gram.n + factor.inverse_diag().sum()
         value = float(n * S / T**2)
 
-        def derive():
-            bend = factor.congruence(2 * n * S / T**3 * w)
-            pull = -2 * n / (k * T**2) * factor.solve((v / w)[:, None] * rho)
-            adjoint = add_symmetric(bend, pull, solution.alpha)  # eq. (2)
+        def derive() -> tuple[Adjoint, Vector]:
+            through_T = factor.congruence(2 * n * S / T**3 * w)
+            P = -2 * n / (k * T**2) * factor.solve((v / w)[:, None] * rho)
+            adjoint = add_symmetric(through_T, P, solution.alpha)  # eq. (2)
             return adjoint, np.array([solution.gram.inner(adjoint)])
 
-        return Reading.lazy(value, derive, {"gcv": value, "df": solution.df})
+        return Reading.lazy(value, derive, {"df": solution.df})
 
     @reads(LinearSolution)
     def _read_linear(self, solution: LinearSolution) -> Reading:
@@ -58,11 +58,11 @@ class GCV(Criterion):
             raise Undefined("gcv is undefined (0/0): the fit has as many degrees of freedom as points.")
         value = n * rss / t**2
 
-        def slope():
-            fit, freedom = solution.rss_slope.mean(), solution.smoother.trace_slope()
-            return solution.slope_along_alpha(n * (fit / t**2 - 2 * rss * freedom / t**3))
+        def slope() -> Vector:
+            d_rss, d_t = solution.rss_slope.mean(), solution.smoother.trace_slope()
+            return solution.slope_along_alpha(n * (d_rss / t**2 - 2 * rss * d_t / t**3))
 
-        def adjoint():
+        def adjoint() -> Adjoint:
             rho, Y = solution.whitened_residuals, solution.targets.Y
             M = Sensitivity(identity=2 * n * rss / t**3, P=-n / (t**2 * Y.shape[1]) * rho, Q=Y)  # eq. (3)
             return solution.adjoint(M)

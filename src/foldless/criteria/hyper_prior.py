@@ -1,17 +1,19 @@
 r"""Normal priors on the logarithms of a kernel's parameters and of C, added to any criterion."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel, Product
 
-from foldless.core.contracts import Machine, Reading, Vector
+from foldless.core.contracts import Gram, Machine, Matrix, Reading, Vector
 from foldless.core.errors import UnknownName
 from foldless.criteria.base import BY_NAME, Criterion
 
-TIED = (None, 1.0)
+# Length scales have a normal prior about their own mean, of deviation 1 in the logarithm.
+TIED_LENGTH_SCALES = (None, 1.0)
 
 
 def _of_inner(attribute: str) -> Any:
@@ -25,7 +27,7 @@ def _of_inner(attribute: str) -> Any:
 class HyperPrior(Criterion):
     r"""Another criterion, plus minus the logarithm of normal densities of the logarithms of the parameters.
 
-    With a length scale per feature a criterion has many parameters to fit and can be over-fitted itself. This adds
+    With a length scale per feature many parameters are chosen, and a criterion can be over-fitted by them. This adds
 
     .. math:: \frac{s}{2} \Bigl[ \sum_j \frac{(\log \ell_j - \log \ell_0)^2}{\sigma_\ell^2}
               + \sum_k \frac{(\log a_k - \log a_0)^2}{\sigma_a^2} + \frac{(\log C - \log C_0)^2}{\sigma_C^2} \Bigr]  \tag{1}
@@ -40,7 +42,7 @@ class HyperPrior(Criterion):
     Parameters
     ----------
     criterion : str or Criterion, default="loo"
-        What to add it to.
+        The criterion that the prior is added to.
     strength : float, default=1.0
         s in (1), in the units of the criterion's formula, its part ``total``: a sum over the rows (``"loo"`` or
         ``"evidence"`` of a logistic regression) takes 1, a mean over n rows (every evidence of a support vector machine)
@@ -49,12 +51,12 @@ class HyperPrior(Criterion):
         The centre is a natural value, the deviation one of the logarithm: ``(2.0, 0.5)`` has :math:`\log 2 \pm \tfrac12`.
         ``None`` is no prior; a centre that is ``None`` is the mean of the length scales themselves.
     amplitude, C : (centre, deviation) or None, default=None
-        The same, with a centre.
+        Centre and deviation; ``None`` is no prior.
 
     Notes
     -----
     For the evidence of a support vector machine on d standardised inputs, ``length_scale=(sqrt(d), 0.5)``,
-    ``amplitude=(exp(4), 1.5)``, ``C=(exp(1), 1.0)`` are broad: they say that the scale of a typical distance matters,
+    ``amplitude=(exp(4), 1.5)``, ``C=(exp(1), 1.0)`` are broad: they prefer the scale of a typical distance,
     and keep the amplitude from running to its bound where the classes are separable.
 
     Examples
@@ -66,13 +68,13 @@ class HyperPrior(Criterion):
     4.0
     """
 
-    criterion: Any = "loo"
+    criterion: str | Criterion = "loo"
     strength: float = 1.0
-    length_scale: tuple[float | None, float] | None = TIED
+    length_scale: tuple[float | None, float] | None = TIED_LENGTH_SCALES
     amplitude: tuple[float, float] | None = None
     C: tuple[float, float] | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not isinstance(self.criterion, Criterion) and self.criterion not in BY_NAME:
             raise UnknownName("criterion", self.criterion, BY_NAME)
         if not self.strength >= 0:
@@ -94,6 +96,7 @@ class HyperPrior(Criterion):
     ignores_machine = _of_inner("ignores_machine")
     needs_fit = _of_inner("needs_fit")
     needs_proper_offset = _of_inner("needs_proper_offset")
+    needs_amplitude = _of_inner("needs_amplitude")
     value_scale = _of_inner("value_scale")
 
     def __call__(self, solution: Any) -> Reading:
@@ -114,42 +117,47 @@ class HyperPrior(Criterion):
             terms["total"] = reading.parts["total"] + penalty
         return reading.plus(per_row, terms), pull / reading.divisor
 
-    def with_data_estimates(self, machine, grams, Y):
-        """Return the prior on the criterion prepared."""
+    def with_data_estimates(self, machine: Machine, grams: Iterable[Gram], Y: Matrix) -> Self:
+        """Return the prior with the data estimates of its criterion fixed."""
         return replace(self, criterion=self.inner_criterion.with_data_estimates(machine, grams, Y))
 
-    def warning_for(self, solution):
-        """Return what the criterion warns about."""
+    def amplitude_bounds(self, loss_power: int) -> tuple[float, float]:
+        """Return the range that the criterion allows."""
+        return self.inner_criterion.amplitude_bounds(loss_power)
+
+    def warning_for(self, solution: Any) -> str:
+        """Return the warning of the criterion."""
         return self.inner_criterion.warning_for(solution)
 
-    def penalty(self, kernel, machine=None):
+    def penalty(self, kernel: Kernel, machine: Machine | None = None) -> tuple[float, Vector]:
         """Return (1) and its gradient in ``kernel.theta`` followed by ``machine.theta``; C counts with a machine only."""
         centre, deviation = self.prior(kernel, machine)
         away = _theta(kernel, machine) - centre
         pull = self.strength * away / deviation**2
         return float(pull @ away / 2), pull
 
-    def prior(self, kernel, machine=None):
-        """Return centres and deviations of the normal densities; length scales that are tied, about their mean."""
+    def prior(self, kernel: Kernel, machine: Machine | None = None) -> tuple[Vector, Vector]:
+        """Return centres and deviations of the normal densities; the centre of tied length scales is their mean."""
         theta = _theta(kernel, machine)
         centre, deviation = np.zeros(len(theta)), np.full(len(theta), np.inf)
-        for role, part in [*roles(kernel), ("C", slice(len(kernel.theta), len(theta)))]:
-            prior = getattr(self, role, None)
-            if prior is not None and theta[part].size:
-                centre[part] = np.mean(theta[part]) if prior[0] is None else np.log(prior[0])
-                deviation[part] = prior[1]
+        priors = {"length_scale": self.length_scale, "amplitude": self.amplitude, "C": self.C}
+        for role, entries in [*roles(kernel), ("C", slice(len(kernel.theta), len(theta)))]:
+            prior = priors[role]
+            if prior is not None and theta[entries].size:
+                centre[entries] = np.mean(theta[entries]) if prior[0] is None else np.log(prior[0])
+                deviation[entries] = prior[1]
         return centre, deviation
 
-    def nats_per_unit(self, machine, n, k):
-        """Return the nats of the criterion."""
+    def nats_per_unit(self, machine: Machine, n: int, k: int) -> float:
+        """Return the nats in one unit of the criterion."""
         return self.inner_criterion.nats_per_unit(machine, n, k)
 
 
-def _theta(kernel, machine):
+def _theta(kernel: Kernel, machine: Machine | None) -> Vector:
     return np.r_[kernel.theta, np.zeros(0) if machine is None else machine.theta]
 
 
-def _check(name, prior):
+def _check(name: str, prior: tuple[float | None, float] | None) -> None:
     """Raise unless a prior is a centre and a positive deviation, or none."""
     if prior is None:
         return
@@ -161,8 +169,8 @@ def _check(name, prior):
         )
 
 
-def roles(kernel):
-    """Return what the free parameters of a kernel are, (role, slice of ``kernel.theta``): length scales, amplitudes."""
+def roles(kernel: Kernel) -> list[tuple[str, slice]]:
+    """Return the length scales and amplitudes among a kernel's free parameters, as (role, slice of ``kernel.theta``)."""
     found, begin = [], 0
     for parameter in kernel.hyperparameters:
         if parameter.fixed:
@@ -173,9 +181,10 @@ def roles(kernel):
     return [pair for pair in found if pair[0]]
 
 
-def _role(kernel, name):
+def _role(kernel: Kernel, name: str) -> str:
+    """Return ``"length_scale"``, ``"amplitude"`` (a constant that multiplies a kernel), or '' for anything else."""
     *path, last = name.split("__")
     if last == "length_scale":
         return last
-    factor = path and isinstance(reduce(getattr, path[:-1], kernel), Product)
-    return "amplitude" if last == "constant_value" and factor else ""
+    multiplies = bool(path) and isinstance(reduce(getattr, path[:-1], kernel), Product)
+    return "amplitude" if last == "constant_value" and multiplies else ""

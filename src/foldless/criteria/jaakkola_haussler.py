@@ -1,4 +1,4 @@
-r"""A bound on the leave-one-out errors that needs no more than the fit.
+r"""A bound on the leave-one-out errors, computed from the fit alone.
 
 References
 ----------
@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from foldless.core.contracts import Reading
-from foldless.core.errors import UnsuitableBias
+from foldless.core.errors import Undefined, UnsuitableBias
 from foldless.criteria.base import Criterion, reads
 from foldless.machines import SmoothSolution, SquaredHingeSolution, SVMSolution
 
@@ -39,14 +39,19 @@ class JaakkolaHaussler(Criterion):
 
     @reads(SmoothSolution)
     def _read_smooth(self, solution: SmoothSolution) -> Reading:
+        if not solution.machine.loss.labels:
+            raise Undefined(
+                "jaakkola-haussler counts misclassified points; this loss has no classes. Use criterion='loo'."
+            )
         gram = solution.gram.centred() if solution.machine.bias else solution.gram
-        reach = np.abs(solution.alpha) * gram.diag()
-        value = float(solution.v @ (solution.y * solution.z <= reach) / solution.v.sum())
-        return Reading(value, parts={"bound": value, "proven": float(not solution.machine.bias)})
+        largest_loss_of_margin = np.abs(solution.alpha) * gram.diag()
+        wrong = solution.y * solution.z <= largest_loss_of_margin
+        value = float(solution.v @ wrong / solution.v.sum())
+        return Reading(value, parts={"proven": float(not solution.machine.bias)})
 
     @reads(SVMSolution, SquaredHingeSolution)
-    def _read_svm(self, solution) -> Reading:
+    def _read_svm(self, solution: SVMSolution | SquaredHingeSolution) -> Reading:
         if solution.bias:
             raise UnsuitableBias(self.name, "the inequality behind the bound does not hold with one")
-        value = float(np.mean((solution.alpha > 0) & (solution.s <= solution.alpha * solution.gram.diag())))
-        return Reading(value, parts={"jaakkola_haussler": value})
+        wrong = (solution.alpha > 0) & (solution.s <= solution.alpha * solution.gram.diag())
+        return Reading(float(np.mean(wrong)))

@@ -1,18 +1,19 @@
 r"""Leave a block out: k-fold cross-validation in closed form, without refits."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from foldless.core.contracts import Reading
+from foldless.core.contracts import Adjoint, Matrix, Reading, Vector
 from foldless.core.errors import Undefined
 from foldless.core.linalg import cholesky, solve_lower, symmetric
 from foldless.core.targets import error_fraction, is_pm1
 from foldless.criteria.base import Criterion, reads
 from foldless.criteria.derivatives.smooth import CovarianceAdjoint, differentiate
-from foldless.criteria.folds import assign
+from foldless.criteria.folds import Folds, assign
 from foldless.machines import LinearSolution, LSSVMSolution, SmoothSolution
 from foldless.machines.least_squares.eigenbasis import EPS
 from foldless.machines.least_squares.sensitivity import Sensitivity
@@ -20,7 +21,10 @@ from foldless.machines.least_squares.sensitivity import Sensitivity
 
 @dataclass(frozen=True)
 class KFold(Criterion):
-    r"""Loss of each point under the machine that did not see its block.
+    r"""Loss of each point under the machine that did not see its block, per row.
+
+    The values are means, or for smooth machines the sum (2) divided by the total weight: squared units of y for least
+    squares, nats a row for a log likelihood.
 
     *LS-SVM*: for a block B the residual of the machine trained without it is
     :math:`r_B = (\tilde A_{BB})^{-1} \alpha_B`. With :math:`p_B = \tilde A_{:B} (\tilde A_{BB})^{-1} r_B` and the dual
@@ -53,10 +57,10 @@ class KFold(Criterion):
     folds : int or list of index arrays, default=10
         A number gives a seeded permutation cut into that many parts.
     seed : int, default=0
-        Of that permutation.
+        Seed of the permutation.
     """
 
-    folds: Any = 10
+    folds: Folds = 10
     seed: int = 0
     name: ClassVar[str] = "kfold"
     title: ClassVar[str] = "Leave-a-block-out loss"
@@ -74,16 +78,16 @@ class KFold(Criterion):
         size = count.sum() * k
         value = float(count @ np.sum(r**2, axis=1) / size)
 
-        def derive():
+        def derive() -> tuple[Adjoint, Vector]:
             t = np.empty_like(r)
             for rows in blocks:
                 t[rows] = np.linalg.solve(factor.block(rows), count[rows, None] * r[rows])
-            P = factor.solve(_spread(t, blocks))
-            Q = np.tile(alpha, len(blocks)) - factor.solve(_spread(r, blocks))
+            P = factor.solve(_columns_per_block(t, blocks))
+            Q = np.tile(alpha, len(blocks)) - factor.solve(_columns_per_block(r, blocks))
             adjoint = gram.adjoint(-2 / size * P, Q)  # eq. (1)
             return adjoint, np.array([gram.inner(adjoint)])
 
-        parts = {"kfold": value}
+        parts = {}
         if is_pm1(solution.Y):
             parts["kfold_error"] = error_fraction(solution.Y, solution.Y - r, solution.row_counts)
         return Reading.lazy(value, derive, parts)
@@ -91,7 +95,7 @@ class KFold(Criterion):
     @reads(SmoothSolution)
     def _read_smooth(self, solution: SmoothSolution) -> Reading:
         blocks = assign(self.folds, solution.gram.n, self.seed)
-        steps = [_Removal.of(solution, rows) for rows in blocks]
+        steps = [_BlockRemoval.of(solution, rows) for rows in blocks]
         u = np.empty(solution.gram.n)
         for step in steps:
             u[step.rows] = step.outputs
@@ -102,7 +106,7 @@ class KFold(Criterion):
     @reads(LinearSolution)
     def _read_linear(self, solution: LinearSolution) -> Reading:
         blocks = assign(self.folds, solution.n, self.seed)
-        Z, W = _left_out(solution, blocks)
+        Z, W = _block_residuals(solution, blocks)
         size = solution.total_weight * Z.shape[1]
         M = _sensitivity(solution.targets.Y, Z, W, blocks, size)
         value = float((Z**2).sum()) / size
@@ -112,17 +116,18 @@ class KFold(Criterion):
 
 
 @dataclass(frozen=True, eq=False)
-class _Removal:
+class _BlockRemoval:
     """One Newton step without a block; eq. (2)."""
 
     rows: NDArray[np.intp]
-    N: NDArray[np.float64]
-    T: NDArray[np.float64]
-    Ta: NDArray[np.float64]
-    outputs: NDArray[np.float64]
+    N: Matrix
+    T: Matrix
+    Ta: Vector
+    outputs: Vector
 
     @classmethod
-    def of(cls, solution, rows):
+    def of(cls, solution: SmoothSolution, rows: NDArray[np.intp]) -> Self:
+        """Compute the step."""
         s, V = np.sqrt(solution.w[rows]), solution.C * solution.factor.covariance_block(rows)
         L = cholesky(solution.factor.inverse_block(rows))  # I - S V S
         N = np.eye(len(rows)) + (V * s) @ solve_lower(L, solve_lower(L, np.diag(s)), transposed=True)
@@ -131,7 +136,9 @@ class _Removal:
         return cls(rows, N, T, Ta, solution.z[rows] - Ta)
 
 
-def _differentiate_blocks(solution, steps, u):
+def _differentiate_blocks(
+    solution: SmoothSolution, steps: Sequence[_BlockRemoval], u: Vector
+) -> tuple[Adjoint, Vector]:
     """Return adjoint and slope; eq. (3), with ``p q' + q p'`` as a difference of two squares."""
     n = solution.gram.n
     g = solution.v * solution.machine.loss.derivatives(solution.y, u)[0]
@@ -139,17 +146,17 @@ def _differentiate_blocks(solution, steps, u):
     for j, step in enumerate(steps):
         rows, p, q = step.rows, step.N.T @ g[step.rows], step.N.T @ solution.a[step.rows]
         phi_z[rows] = p - solution.dw[rows] * (step.T @ g[rows]) * step.Ta
-        balance = np.sqrt(_size(q) / _size(p))
+        balance = np.sqrt(_positive_norm(q) / _positive_norm(p))
         U[rows, 2 * j], U[rows, 2 * j + 1] = p * balance + q / balance, p * balance - q / balance
     return differentiate(solution, phi_z, CovarianceAdjoint(None, U, np.tile([-0.25, 0.25], len(steps))))
 
 
-def _size(x):
-    return max(float(np.linalg.norm(x)), np.finfo(float).tiny)
+def _positive_norm(x: Vector) -> float:
+    return max(float(np.linalg.norm(x)), float(np.finfo(float).tiny))
 
 
-def _spread(x, blocks):
-    """Give every block its own copy of the columns of ``x``, zero outside the block: (n, k * blocks)."""
+def _columns_per_block(x: Matrix, blocks: Sequence[NDArray[np.intp]]) -> Matrix:
+    """Return one copy of the columns of ``x`` per block, zero outside the block: (n, k * blocks)."""
     n, k = x.shape
     out = np.zeros((n, len(blocks), k))
     for j, rows in enumerate(blocks):
@@ -157,7 +164,7 @@ def _spread(x, blocks):
     return out.reshape(n, -1)
 
 
-def _left_out(solution, blocks):
+def _block_residuals(solution: LinearSolution, blocks: Sequence[NDArray[np.intp]]) -> tuple[Matrix, Matrix]:
     """Return z and w of eq. (4) for all blocks."""
     Z, W = np.empty_like(solution.whitened_residuals), np.empty_like(solution.whitened_residuals)
     for rows in blocks:
@@ -169,7 +176,10 @@ def _left_out(solution, blocks):
     return Z, W
 
 
-def _sensitivity(Y, Z, W, blocks, size):
+def _sensitivity(
+    Y: Matrix, Z: Matrix, W: Matrix, blocks: Sequence[NDArray[np.intp]], size: float
+) -> Sensitivity:
+    """Return M of eq. (4)."""
     P, U = [], []
     for rows in blocks:
         w, u = np.zeros_like(Y), Y.copy()

@@ -6,43 +6,82 @@ References
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import expit, logsumexp, softmax
 
-from foldless.core.contracts import Reading, Vector
+from foldless.core.contracts import Adjoint, Factor, Gram, Reading, Vector
+from foldless.core.errors import Undefined
 from foldless.criteria.base import Criterion, reads
 from foldless.criteria.derivatives.smooth import CovarianceAdjoint, differentiate
 from foldless.criteria.derivatives.svm import total_derivative_from_outputs
 from foldless.grams.adjoints import add_symmetric
 from foldless.machines import SmoothSolution, SquaredHingeSolution, SVMSolution
+from foldless.machines.svm import SupportSolution
 
-CERTAIN = 0.5  # leverage above which a linearised leave-one-out says little
-WHY_NOT = (
+# Leverage above which a linearised leave-one-out is too inaccurate.
+LEVERAGE_MAX = 0.5
+REASON_AGAINST_KERNELS = (
     "it falls to zero as C grows for every kernel that can separate the points, soonest for narrow ones, "
     "so that its minimum over widths or over an unbounded C means nothing"
 )
 
 
+class _TracePenalised(Criterion):
+    """What KRIC and its variant share: a penalty that vanishes as C grows, and what that forbids."""
+
+    bias_in_penalty: bool
+    eta: float
+    tune_kernel: bool
+    unit: ClassVar[str] = "nats a row"
+    value_scale: ClassVar[float | None] = 1.0
+    may_diverge_in_C: ClassVar[bool] = True
+
+    @property
+    def tunes_kernel(self) -> bool:
+        """Whether it may choose a kernel: only if ``tune_kernel`` says so."""
+        return self.tune_kernel
+
+    @property
+    def reason_against(self) -> str:
+        """Why it must not choose a kernel."""
+        return REASON_AGAINST_KERNELS
+
+    def warning_for(self, solution: Any) -> str:
+        """Return a warning if a point determines most of its own output: the criterion is then far too small."""
+        leverage = self(solution).parts["leverage"]
+        if not leverage > LEVERAGE_MAX:
+            return ""
+        return (
+            f"{self.name} chose a fit in which a point has leverage {leverage:.2f} (above {LEVERAGE_MAX}). There it is too "
+            "small: it falls to zero as C grows. Bound C, widen the kernel, or use criterion='loo'."
+        )
+
+    def _output_penalty(self, solution: SupportSolution) -> "OutputPenalty":
+        """Return the penalty at the outputs of a support vector machine."""
+        bias = solution.bias and self.bias_in_penalty
+        return OutputPenalty.of(solution.gram, solution.y, solution.theta, solution.machine.C, self.eta, bias)
+
+
 @dataclass(frozen=True)
-class KRIC(Criterion):
+class KRIC(_TracePenalised):
     r"""Twice the loss plus the trace penalty of Kobayashi and Komaki, for choosing C with a smooth, wide kernel.
 
     .. math::
         2 \Bigl[ \sum_i v_i \ell_i + \operatorname{pen} \Bigr], \qquad
         \operatorname{pen} = \operatorname{tr}(J^{-1} I) = \sum_i a_i m_i V_{ii} - \tfrac1n a'V a,  \tag{1}
 
-    with :math:`a_i = v_i m_i` and n the total weight. Without its 1/n term the penalty is the first-order
-    expansion of the leave-one-out loss in :math:`V_{ii}`. The paper sends the scale of the bias to zero and loses
+    with :math:`a_i = v_i m_i` and n the total weight. The value is (1) divided by 2 n: nats a row. Without its 1/n term
+    the penalty is the first-order expansion of the leave-one-out loss in :math:`V_{ii}`. The paper sends the scale of the bias to zero and loses
     the bias; the trace does not depend on that scale, so V here has the bias in it.
 
     .. math:: \Phi_z = 2 [-a - 2 w \circ m \circ V_{ii} + \tfrac2n w \circ V a], \qquad
               \Phi_V = 2 [\operatorname{diag}(a \circ m) - \tfrac1n a a'].  \tag{2}
 
     *It collapses.* With a strictly positive definite kernel the criterion goes to 0 as C grows, whatever the
-    width: residuals vanish like log(C)/C and nothing guards against certainty. Its global minimum is useless. Use
-    it for C alone, in a bounded range, with a kernel of few effective dimensions; a warning says when a point
+    width: residuals vanish like log(C)/C and nothing penalises certainty. Its global minimum is useless. Use
+    it for C alone, in a bounded range, with a kernel of few effective dimensions. You are warned if a point
     determines more than half of its own output.
 
     Parameters
@@ -58,49 +97,32 @@ class KRIC(Criterion):
     bias_in_penalty: bool = True
     eta: float = 1.0
     tune_kernel: bool = False
-    value_scale: ClassVar[float | None] = 1.0
     name: ClassVar[str] = "kric"
     title: ClassVar[str] = "Information criterion of Kobayashi and Komaki"
-    unit: ClassVar[str] = "nats a row"
-    may_diverge_in_C: ClassVar[bool] = True
-
-    @property
-    def tunes_kernel(self):
-        """Whether it may choose a kernel: only when told to."""
-        return self.tune_kernel
-
-    @property
-    def reason_against(self):
-        """Why not, in words."""
-        return WHY_NOT
-
-    def warning_for(self, solution):
-        """Say when a point determines most of its own output: the criterion is then far too small."""
-        return certainty(self.name, self(solution).parts.get("leverage", 0.0))
 
     @reads(SmoothSolution)
     def _read_smooth(self, solution: SmoothSolution) -> Reading:
         penalty = _Penalty.of(solution, self.bias_in_penalty)
         value = 2 * (solution.loss + penalty.value)
 
-        def derive():  # eq. (2)
+        def derive() -> tuple[Adjoint, Vector]:  # eq. (2)
             return penalty.differentiate(-2 * solution.a + 2 * penalty.phi_z, 2.0)
 
         return Reading.lazy(value, derive, penalty.parts(solution.loss), 2 * penalty.n)
 
     @reads(SVMSolution, SquaredHingeSolution)
-    def _read_svm(self, solution) -> Reading:
-        y, f = solution.y, solution.theta
-        penalty = _penalty_of(self, solution)
-        loss = float(np.sum(np.logaddexp(0, -self.eta * y * f)))
+    def _read_svm(self, solution: SVMSolution | SquaredHingeSolution) -> Reading:
+        penalty = self._output_penalty(solution)
+        loss = logistic_loss(solution.y, solution.theta, self.eta)
         return penalty.reading(solution, loss, -penalty.m, 0.0)
 
 
 @dataclass(frozen=True)
-class KRICSollich(Criterion):
+class KRICSollich(_TracePenalised):
     r"""KRIC with the likelihood of Sollich's model of a support vector machine.
 
-    Twice the sum of the penalty of :class:`KRIC` and, up to the unknown density of the inputs,
+    The value, in nats a row, is the mean over the rows of the penalty of :class:`KRIC` plus, up to the unknown density of
+    the inputs,
 
     .. math::
         -\log p_S = C \sum_i v_i \xi_i + n \log \frac1n \sum_i v_i
@@ -112,7 +134,7 @@ class KRICSollich(Criterion):
     Parameters
     ----------
     form : {"consistent", "hybrid"}, default="consistent"
-        ``"hybrid"`` is there to reproduce the paper: it mixes two likelihoods.
+        ``"hybrid"`` mixes two likelihoods, as the paper does, and serves to reproduce it.
     bias_in_penalty, eta, tune_kernel
         As in :class:`KRIC`.
     """
@@ -121,120 +143,86 @@ class KRICSollich(Criterion):
     bias_in_penalty: bool = True
     eta: float = 1.0
     tune_kernel: bool = False
-    value_scale: ClassVar[float | None] = 1.0
     name: ClassVar[str] = "kric-sollich"
     title: ClassVar[str] = "Information criterion of Kobayashi and Komaki with Sollich's likelihood"
-    unit: ClassVar[str] = "nats a row"
-    may_diverge_in_C: ClassVar[bool] = True
 
-    @property
-    def tunes_kernel(self):
-        """Whether it may choose a kernel: only when told to."""
-        return self.tune_kernel
-
-    @property
-    def reason_against(self):
-        """Why not, in words."""
-        return WHY_NOT
-
-    def warning_for(self, solution):
-        """Say when a point determines most of its own output: the criterion is then far too small."""
-        return certainty(self.name, self(solution).parts.get("leverage", 0.0))
-
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.form not in ("consistent", "hybrid"):
             raise ValueError(f"form must be 'consistent' or 'hybrid', got {self.form!r}.")
 
     @reads(SmoothSolution)
     def _read_smooth(self, solution: SmoothSolution) -> Reading:
+        if not solution.machine.loss.labels:
+            raise Undefined("kric-sollich is a model of classes; this loss has none. Use criterion='loo'.")
         penalty = _Penalty.of(solution, self.bias_in_penalty)
         cost = sollich(solution.y, solution.z, solution.C, solution.v)
+        loss, by_z, by_C = cost.value, cost.by_z, cost.by_C
         if self.form == "hybrid":
-            value, by_z, by_C = (
-                solution.loss + cost.normaliser,
-                cost.normaliser_z - solution.a,
-                cost.normaliser_C,
-            )
-        else:
-            value, by_z, by_C = cost.value, cost.by_z, cost.by_C
+            loss, by_z = solution.loss + cost.normaliser, cost.normaliser_z - solution.a
+            by_C = cost.normaliser_C
 
-        def derive():
+        def derive() -> tuple[Adjoint, Vector]:
             adjoint, slope = penalty.differentiate(2 * by_z + 2 * penalty.phi_z, 2.0)
             return adjoint, slope + 2 * by_C
 
-        return Reading.lazy(2 * (value + penalty.value), derive, penalty.parts(value), 2 * penalty.n)
+        return Reading.lazy(2 * (loss + penalty.value), derive, penalty.parts(loss), 2 * penalty.n)
 
     @reads(SVMSolution, SquaredHingeSolution)
-    def _read_svm(self, solution) -> Reading:
-        penalty = _penalty_of(self, solution)
+    def _read_svm(self, solution: SVMSolution | SquaredHingeSolution) -> Reading:
+        penalty = self._output_penalty(solution)
         cost = sollich(solution.y, solution.theta, solution.machine.C)
         if self.form == "consistent":
             return penalty.reading(solution, cost.value, cost.by_z, cost.by_C)
-        loss = cost.normaliser + float(np.sum(np.logaddexp(0, -self.eta * solution.y * solution.theta)))
+        loss = cost.normaliser + logistic_loss(solution.y, solution.theta, self.eta)
         return penalty.reading(solution, loss, cost.normaliser_z - penalty.m, cost.normaliser_C)
-
-
-def _penalty_of(criterion, solution):
-    """The penalty at the outputs of a support vector machine."""
-    bias = solution.bias and criterion.bias_in_penalty
-    return OutputPenalty.of(
-        solution.gram, solution.y, solution.theta, solution.machine.C, criterion.eta, bias
-    )
 
 
 @dataclass(frozen=True, eq=False)
 class _Penalty:
-    """The trace of eq. (1) and its derivatives (2), half of them: the factor 2 is the criterion's."""
+    """The trace of eq. (1), and half of its derivatives (2): the factor 2 is the criterion's."""
 
     solution: SmoothSolution
-    factor: object
-    m: np.ndarray
-    V: np.ndarray
-    Va: np.ndarray
+    factor: Factor
+    m: Vector
+    V: Vector
+    Va: Vector
 
     @classmethod
-    def of(cls, solution, bias):
-        own = solution.machine.bias and not bias
-        factor = solution.gram.factor(solution.C * solution.w, False) if own else solution.factor
+    def of(cls, solution: SmoothSolution, bias: bool) -> Self:
+        """Return the penalty with the covariance of the model with a bias, or of the one without."""
+        drops_bias = solution.machine.bias and not bias
+        factor = solution.gram.factor(solution.C * solution.w, False) if drops_bias else solution.factor
         m = -solution.machine.loss.derivatives(solution.y, solution.z)[0]
         C = solution.C
         return cls(solution, factor, m, C * factor.covariance_diag(), C * factor.covariance(solution.a))
 
     @property
-    def n(self):
-        return self.solution.v.sum()
+    def n(self) -> float:
+        """Total weight of the rows."""
+        return float(self.solution.v.sum())
 
     @property
-    def value(self):
+    def value(self) -> float:
+        """The trace of eq. (1)."""
         a = self.solution.a
         return float((a * self.m) @ self.V - a @ self.Va / self.n)
 
     @property
-    def leverage(self):
-        return float(np.max(self.solution.w * self.V))
-
-    @property
-    def phi_z(self):
+    def phi_z(self) -> Vector:
+        """Derivative of the trace in the outputs at a fixed covariance."""
         w = self.solution.w
         return -2 * w * self.m * self.V + 2 / self.n * w * self.Va
 
-    def differentiate(self, phi_z, scale):
+    def differentiate(self, phi_z: Vector, scale: float) -> tuple[Adjoint, Vector]:
+        """Return total derivatives from one in the outputs and ``scale`` times that of the trace in the covariance."""
         a = self.solution.a
-        bend = CovarianceAdjoint(scale * a * self.m, a[:, None], np.array([-scale / self.n]))
-        return differentiate(self.solution, phi_z, bend, factor=self.factor)
+        phi_V = CovarianceAdjoint(scale * a * self.m, a[:, None], np.array([-scale / self.n]))
+        return differentiate(self.solution, phi_z, phi_V, factor=self.factor)
 
-    def parts(self, loss):
-        return {"loss": loss, "penalty": self.value, "leverage": self.leverage}
-
-
-def certainty(name, leverage):
-    """Return a warning where a point determines most of its own output, or nothing."""
-    if not leverage > CERTAIN:
-        return ""
-    return (
-        f"{name} chose a fit in which a point has leverage {leverage:.2f} (above {CERTAIN}). There it is too small: "
-        "it falls to zero as C grows. Bound C, widen the kernel, or use criterion='loo'."
-    )
+    def parts(self, loss: float) -> dict[str, float]:
+        """Return the parts of the reading."""
+        leverage = float(np.max(self.solution.w * self.V))
+        return {"loss": loss, "penalty": self.value, "leverage": leverage}
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,79 +241,90 @@ class OutputPenalty:
               \frac{d}{d\ln C} = \text{(4)} - \tfrac1\lambda \sum_i S_{ii} W_i.  \tag{5}
     """
 
-    factor: Any
+    factor: Factor
     m: Vector
     T: Vector
-    bend: Vector  # derivative of T in f
+    dT: Vector  # derivative of T in f
     lam: float
 
     @classmethod
-    def of(cls, gram, y, f, C, eta=1.0, bias=True):
+    def of(cls, gram: Gram, y: Vector, f: Vector, C: float, eta: float = 1.0, bias: bool = True) -> Self:
         """Return the penalty at outputs f."""
         up, down = expit(eta * f), expit(-eta * f)
         T, lam = eta**2 * up * down, eta / C
         return cls(gram.factor(T / lam, bias), eta * y * expit(-eta * y * f), T, eta * T * (down - up), lam)
 
     @property
-    def value(self):
+    def value(self) -> float:
         """Eq. (4)."""
-        m = self.m
-        return float(
-            (m**2 @ self.factor.covariance_diag() - m @ self.factor.covariance(m) / len(m)) / self.lam
-        )
+        m, V, Vm = self.m, self.factor.covariance_diag(), self.factor.covariance(self.m)
+        return float((m**2 @ V - m @ Vm / len(m)) / self.lam)
 
-    @property
-    def leverage(self):
-        """The largest share that a point has in its own output."""
-        return float(np.max(self.factor.w * self.factor.covariance_diag()))
+    def parts(self, loss: float) -> dict[str, float]:
+        """Return the parts of the reading."""
+        leverage = float(np.max(self.factor.w * self.factor.covariance_diag()))
+        return {"loss": loss, "penalty": self.value, "leverage": leverage}
 
-    def reading(self, solution, loss, loss_z, loss_C):
-        """Return twice loss plus penalty at the outputs of ``solution``, with total derivatives."""
+    def reading(self, solution: SupportSolution, loss: float, loss_z: Vector, loss_C: float) -> Reading:
+        """Return twice the loss plus twice the penalty at the outputs of ``solution``, with total derivatives.
 
-        def derive():
+        Parameters
+        ----------
+        solution : SupportSolution
+        loss, loss_z, loss_C : float, array of shape (n,), float
+            The loss, and its derivatives in the outputs and in log C.
+        """
+
+        def derive() -> tuple[Adjoint, Vector]:
             phi, adjoint, slope = self.derivatives()
             adjoint, slope = total_derivative_from_outputs(
                 solution, 2 * (loss_z + phi), adjoint * 2.0, 2 * (slope + loss_C)
             )
             return adjoint, np.array([slope])
 
-        penalty = self.value
-        parts = {"loss": loss, "penalty": penalty, "leverage": self.leverage}
-        return Reading.lazy(2 * (loss + penalty), derive, parts, 2 * solution.n)
+        return Reading.lazy(2 * (loss + self.value), derive, self.parts(loss), 2 * solution.n)
 
-    def derivatives(self):
+    def derivatives(self) -> tuple[Vector, Adjoint, float]:
         """Return the explicit derivatives in the outputs, in K and in log C; eq. (5)."""
         factor, m, n, lam = self.factor, self.m, len(self.m), self.lam
         Vm = factor.covariance(m)
         S = factor.sandwich(m**2) - Vm**2 / n
-        phi = -2 * self.T * (m * factor.covariance_diag() - Vm / n) / lam - S * self.bend / lam**2
+        phi = -2 * self.T * (m * factor.covariance_diag() - Vm / n) / lam - S * self.dT / lam**2
         h = m - factor.w * Vm
         adjoint = add_symmetric(factor.congruence(m**2 / lam), -h[:, None] / (n * lam), h[:, None])
         return phi, adjoint, self.value - float(S @ factor.w) / lam
 
 
-def kric_penalty(gram, y, f, C, eta=1.0, bias=True):
-    """Penalty of the logistic model with slope eta at given outputs ``f``; see :class:`OutputPenalty`."""
-    return OutputPenalty.of(gram, y, f, C, eta, bias).value
+def logistic_loss(y: Vector, f: Vector, eta: float = 1.0) -> float:
+    """Return minus the log likelihood of a logistic model with slope eta at outputs ``f``."""
+    return float(np.sum(np.logaddexp(0, -eta * y * f)))
 
 
-def kric_at_outputs(gram, y, f, C, eta=1.0, bias=True):
-    """KRIC of the logistic model at given outputs ``f``, which may come from anywhere: so without a derivative."""
-    loss, penalty = float(np.sum(np.logaddexp(0, -eta * y * f))), kric_penalty(gram, y, f, C, eta, bias)
-    return Reading(
-        2 * (loss + penalty), parts={"loss": loss, "penalty": penalty}, divisor=2 * len(y)
-    ).per_row()
+def kric_at_outputs(
+    gram: Gram, y: Vector, f: Vector, C: float, eta: float = 1.0, bias: bool = True
+) -> Reading:
+    """Return KRIC of the logistic model at outputs ``f`` of any origin, and therefore without a derivative."""
+    return _at_outputs(OutputPenalty.of(gram, y, f, C, eta, bias), logistic_loss(y, f, eta))
 
 
-def kric_sollich_at_outputs(gram, y, f, C, eta=1.0, bias=True, form="consistent"):
-    """KRIC of Sollich's model at given outputs ``f``, which may come from anywhere: so without a derivative."""
-    cost, penalty = sollich(y, f, C), kric_penalty(gram, y, f, C, eta, bias)
-    loss = cost.value
-    if form == "hybrid":
-        loss = cost.normaliser + float(np.sum(np.logaddexp(0, -eta * y * f)))
-    return Reading(
-        2 * (loss + penalty), parts={"loss": loss, "penalty": penalty}, divisor=2 * len(y)
-    ).per_row()
+def kric_sollich_at_outputs(
+    gram: Gram,
+    y: Vector,
+    f: Vector,
+    C: float,
+    eta: float = 1.0,
+    bias: bool = True,
+    form: str = "consistent",
+) -> Reading:
+    """Return KRIC of Sollich's model at outputs ``f`` of any origin, and therefore without a derivative."""
+    cost = sollich(y, f, C)
+    loss = cost.normaliser + logistic_loss(y, f, eta) if form == "hybrid" else cost.value
+    return _at_outputs(OutputPenalty.of(gram, y, f, C, eta, bias), loss)
+
+
+def _at_outputs(penalty: OutputPenalty, loss: float) -> Reading:
+    n = len(penalty.m)
+    return Reading(2 * (loss + penalty.value), parts=penalty.parts(loss), divisor=2 * n).per_row()
 
 
 @dataclass(frozen=True, eq=False)
@@ -333,15 +332,15 @@ class SollichCost:
     """Minus the log likelihood (3), the paper's normaliser, and their derivatives in the outputs and in log C."""
 
     value: float
-    by_z: np.ndarray
+    by_z: Vector
     by_C: float
     normaliser: float  # n log mean nu, with tau
-    normaliser_z: np.ndarray
+    normaliser_z: Vector
     normaliser_C: float
 
 
-def sollich(y, f, C, v=None):
-    """Likelihood of Sollich's model at outputs ``f``; eq. (3)."""
+def sollich(y: Vector, f: Vector, C: float, v: Vector | None = None) -> SollichCost:
+    """Return minus the log likelihood of Sollich's model at outputs ``f``; eq. (3)."""
     v = np.ones(len(y)) if v is None else v
     n, slack = v.sum(), np.maximum(0, 1 - y * f)
     gaps = np.stack([np.maximum(0, 1 - f), np.maximum(0, 1 + f)])

@@ -9,12 +9,13 @@ References
 
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 
-from foldless.core.contracts import Reading
+from foldless.core.contracts import Adjoint, Matrix, Reading, Vector
 from foldless.core.errors import Undefined
 from foldless.core.targets import error_fraction, is_pm1
 from foldless.criteria.base import Criterion, reads
@@ -36,7 +37,10 @@ from foldless.machines.least_squares.sensitivity import Sensitivity
 
 @dataclass(frozen=True)
 class LOO(Criterion):
-    r"""Leave-one-out loss.
+    r"""Leave-one-out loss per row.
+
+    The values are means, or for smooth and softmax machines sums divided by the total weight: nats a row for a log
+    likelihood, squared units of y for least squares, the fraction of errors for support vector machines.
 
     *Smooth machines*: one Newton step of the problem without point i, started at the full solution,
 
@@ -92,7 +96,7 @@ class LOO(Criterion):
         u = loo_outputs(solution)
         value = float(v @ loss.value(y, u))
 
-        def derive():  # eq. (2)
+        def derive() -> tuple[Adjoint, Vector]:  # eq. (2)
             g = v * loss.derivatives(y, u)[0]
             e = -g * phi * a / k**2
             return differentiate(solution, g / k + solution.dw * phi * e * V**2, CovarianceAdjoint(e))
@@ -101,52 +105,47 @@ class LOO(Criterion):
 
     @reads(LSSVMSolution)
     def _read_lssvm(self, solution: LSSVMSolution) -> Reading:
-        keep, row_counts = solution.one_minus_leverage, solution.row_counts
-        if np.min(keep) <= solution.gram.n * np.finfo(float).eps:
+        row_counts = solution.row_counts
+        if np.min(solution.one_minus_leverage) <= solution.gram.n * np.finfo(float).eps:
             raise Undefined("leave-one-out does not exist: a point fixes its own output. Lower C.")
         r = solution.loo_residuals
         count = row_counts * solution.costs
         size = count.sum() * r.shape[1]
         value = float(count @ np.sum(r**2, axis=1) / size)
 
-        def derive():
+        def derive() -> tuple[Adjoint, Vector]:
             return total_derivative_from_left_out(solution, 2 / size * count[:, None] * r)  # eq. (3)
 
-        parts = {"press": value}
+        parts = {}
         if is_pm1(solution.Y):
             parts["loo_error"] = error_fraction(solution.Y, solution.loo_outputs, row_counts)
         return Reading.lazy(value, derive, parts)
 
     @reads(LinearSolution)
     def _read_linear(self, solution: LinearSolution) -> Reading:
-        keep, r, size = (
-            solution.one_minus_leverage,
-            solution.loo_residuals,
-            solution.total_weight * solution.Y.shape[1],
-        )
-        value = solution.press()
+        r, R_ii, phi = solution.loo_residuals, solution.one_minus_leverage, solution.fraction_of_one_row
+        size = solution.total_weight * solution.Y.shape[1]
 
-        def slope():
-            nu = solution.smoother.residual_slope(solution.targets)
-            d = solution.fraction_of_one_row * solution.smoother.diag_slope()
-            return solution.slope_along_alpha(2 * (((r * nu).sum(1) - (r**2).sum(1) * d) / keep).sum() / size)
+        def slope() -> Vector:
+            d_residuals = solution.smoother.residual_slope(solution.targets)
+            d_diag = phi * solution.smoother.diag_slope()
+            per_row = ((r * d_residuals).sum(1) - (r**2).sum(1) * d_diag) / R_ii
+            return solution.slope_along_alpha(2 * per_row.sum() / size)
 
-        def adjoint():
-            diag = 2 * solution.fraction_of_one_row * (r**2).sum(1) / keep / size
-            return solution.adjoint(
-                Sensitivity(diag, P=-r / keep[:, None] / size, Q=solution.targets.Y)
-            )  # eq. (7)
+        def adjoint() -> Adjoint:  # eq. (7)
+            diag = 2 * phi * (r**2).sum(1) / R_ii / size
+            return solution.adjoint(Sensitivity(diag, P=-r / R_ii[:, None] / size, Q=solution.targets.Y))
 
-        return Reading(value, adjoint, slope, {"df": solution.df})
+        return Reading(solution.press(), adjoint, slope, {"df": solution.df})
 
     @reads(SVMSolution)
     def _read_hinge(self, solution: SVMSolution) -> Reading:
         rows = solution.support
-        if not solution.bias:  # s_i - alpha_i K_ii bounds the margin left out: most points need no refit
-            rows = np.flatnonzero(
-                (solution.alpha > 0) & (solution.s <= solution.alpha * solution.gram.diag())
-            )
-        return _error_rate(refit_margins(solution, rows) <= 0)
+        if not solution.bias:
+            # The left-out margin is at least s_i - alpha_i K_ii, so that most points need no refit.
+            may_be_wrong = (solution.alpha > 0) & (solution.s <= solution.alpha * solution.gram.diag())
+            rows = np.flatnonzero(may_be_wrong)
+        return _error_reading(refit_margins(solution, rows) <= 0)
 
     @reads(SoftmaxSolution)
     def _read_softmax(self, solution: SoftmaxSolution) -> Reading:
@@ -157,7 +156,7 @@ class LOO(Criterion):
 
     @reads(SquaredHingeSolution)
     def _read_squared_hinge(self, solution: SquaredHingeSolution) -> Reading:
-        return _error_rate(span_margins(solution) <= 0)
+        return _error_reading(span_margins(solution) <= 0)
 
     @reads(SupportSolutions)
     def _read_support(self, solution: SupportSolutions) -> Reading:
@@ -168,48 +167,53 @@ class LOO(Criterion):
         return Reading(value, parts={"loo_error": value})
 
 
-def _error_rate(wrong):
+def _error_reading(wrong: NDArray[np.bool_]) -> Reading:
     value = float(np.mean(wrong))
     return Reading(value, parts={"loo_error": value})
 
 
 @singledispatch
-def loo_outputs(solution):
-    """Outputs of the machines that did not see point i."""
+def loo_outputs(solution: Any) -> Vector | Matrix:
+    """Return the output at every point of the machine that did not see it.
+
+    Parameters
+    ----------
+    solution : Solution
+        A single column, except for machines that fit all columns together.
+    """
     raise TypeError(f"no leave-one-out outputs for {type(solution).__name__}.")
 
 
 @loo_outputs.register
-def _(solution: SVMSolution):
+def _(solution: SVMSolution) -> Vector:
     return solution.y * refit_margins(solution)
 
 
 @loo_outputs.register
-def _(solution: SquaredHingeSolution):
+def _(solution: SquaredHingeSolution) -> Vector:
     return solution.y * span_margins(solution)
 
 
 @loo_outputs.register
-def _(solution: LSSVMSolution):
+def _(solution: LSSVMSolution) -> Matrix:
     return solution.loo_outputs
 
 
 @loo_outputs.register
-def _(solution: SmoothSolution):
-    """:math:`u_i` of eq. (1)."""
+def _(solution: SmoothSolution) -> Vector:
+    # eq. (1)
     return solution.z - solution.fraction_of_one_row * solution.a * solution.V / solution.one_minus_leverage
 
 
 @loo_outputs.register
-def _(solution: SoftmaxSolution):
-    """Outputs (n, k); eq. (4)."""
+def _(solution: SoftmaxSolution) -> Matrix:
     return _SoftmaxRemoval(solution).u
 
 
 class _SoftmaxRemoval:
     """One Newton step without each point of a softmax machine; eq. (4)."""
 
-    def __init__(self, solution):
+    def __init__(self, solution: SoftmaxSolution) -> None:
         self.solution, space, state = solution, solution.space, solution.state
         self.a = solution.fraction_of_one_row[:, None] * state.a
         VW = np.matmul(solution.V, solution.fraction_of_one_row[:, None, None] * state.W)
@@ -218,19 +222,18 @@ class _SoftmaxRemoval:
         self.Ta = np.einsum("nab,nb->na", self.T, self.a)
         self.u = solution.z - self.Ta @ space.Q.T
 
-    def derive(self):
+    def derive(self) -> tuple[Adjoint, Vector]:
         """Return adjoint and slope; eq. (5)."""
         s = self.solution
         g = s.v[:, None] * (softmax(self.u, axis=1) - s.T) @ s.space.Q
         Ng, Na = (np.einsum("nba,nb->na", self.N, x) for x in (g, self.a))
         Tg = np.einsum("nab,nb->na", self.T, g)
         E = -(Ng[:, :, None] * Na[:, None, :] + Na[:, :, None] * Ng[:, None, :]) / 2
-        moved = (Tg[:, :, None] * self.Ta[:, None, :] + self.Ta[:, :, None] * Tg[:, None, :]) / 2
-        return differentiate_blocks(
-            s, Ng - s.fraction_of_one_row[:, None] * third_derivative_term(s, moved), E
-        )
+        S = (Tg[:, :, None] * self.Ta[:, None, :] + self.Ta[:, :, None] * Tg[:, None, :]) / 2
+        phi_z = Ng - s.fraction_of_one_row[:, None] * third_derivative_term(s, S)
+        return differentiate_blocks(s, phi_z, E)
 
 
-def _misses(T, u):
-    """Tell which points another class reaches; a tie counts."""
+def _misses(T: Matrix, u: Matrix) -> NDArray[np.bool_]:
+    """Return which points have an output for another class that is at least that for their own."""
     return np.max(np.where(T == 1, -np.inf, u), axis=1) >= np.sum(T * u, axis=1)

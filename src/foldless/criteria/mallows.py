@@ -5,12 +5,13 @@ References
 .. [1] Mallows, *Some comments on C_p*, Technometrics 15 (1973).
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
-from foldless.core.contracts import Reading
+from foldless.core.contracts import Adjoint, Gram, Machine, Matrix, Reading, Vector
 from foldless.criteria.base import Criterion, reads
 from foldless.criteria.regression import noise_variance as noise
 from foldless.machines import LinearSolution
@@ -23,27 +24,27 @@ class Mallows(Criterion):
 
     .. math:: \tfrac1n \bigl( \|\rho\|^2 + 2 \sigma^2 df \bigr),  \tag{1}
 
-    unbiased for the mean squared error on the training points plus :math:`\sigma^2`.
+    unbiased for the mean squared error on the training points plus :math:`\sigma^2`, in squared units of y.
 
     .. math:: M = \tfrac1n \bigl[ -(\rho y' + y \rho') + 2 \sigma^2 I \bigr].  \tag{2}
 
     Parameters
     ----------
     sigma2 : float, array of shape (k,), or str, default="ml"
-        Noise variance, or the name of an estimate of :mod:`foldless.criteria.regression.noise_variance`. A named estimate is constant
-        along the ridge parameter; when kernels are compared, :meth:`with_data_estimates` fixes it for all of them.
-        ``"per-model"`` takes [SM](12) at the candidate itself and prefers small ridge parameters.
+        Noise variance, or the name of an estimate of :mod:`foldless.criteria.regression.noise_variance`. A named estimate is
+        constant along the ridge parameter; when kernels are compared, :meth:`with_data_estimates` fixes it for all of them.
+        ``"per-model"`` estimates it at each candidate itself and prefers small ridge parameters.
     """
 
-    sigma2: Any = "ml"
+    sigma2: noise.Sigma2 = "ml"
     name: ClassVar[str] = "mallows"
     title: ClassVar[str] = "Mallows' C_L"
     unit: ClassVar[str] = "squared units of y"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         noise.check_sigma2(self.sigma2)
 
-    def with_data_estimates(self, machine, grams, Y):
+    def with_data_estimates(self, machine: Machine, grams: Iterable[Gram], Y: Matrix) -> Self:
         """Return the criterion with its noise variance fixed."""
         return replace(self, sigma2=noise.once(self.sigma2, machine, grams, Y))
 
@@ -51,21 +52,20 @@ class Mallows(Criterion):
     def _read_linear(self, solution: LinearSolution) -> Reading:
         n, df, k = solution.size, solution.df, solution.Y.shape[1]
         s2 = noise.noise_of(self.sigma2, solution)
-        moves = noise.moves(self.sigma2)
+        per_model = noise.is_per_model(self.sigma2)
         value = (solution.rss + 2 * s2 * df) / n
 
-        def slope():
+        def slope() -> Vector:
             per_output = (solution.rss_slope - 2 * s2 * solution.smoother.trace_slope()) / n
-            if moves:
+            if per_model:
                 per_output = per_output + 2 * df / n * noise.residual_variance_slope(solution)
             return solution.slope_along_alpha(per_output.mean())
 
-        def adjoint():
+        def adjoint() -> Adjoint:
             Y = solution.targets.Y
-            M = Sensitivity(
-                identity=2 * s2.mean() / n, P=-solution.whitened_residuals / (n * k), Q=Y
-            )  # eq. (2)
-            if moves:
+            P = -solution.whitened_residuals / (n * k)
+            M = Sensitivity(identity=2 * s2.mean() / n, P=P, Q=Y)  # eq. (2)
+            if per_model:
                 M = M + noise.residual_variance_sensitivity(solution, np.full(k, 2 * df / (n * k)))
             return solution.adjoint(M)
 

@@ -7,23 +7,26 @@ References
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from foldless.core.contracts import Reading
+from foldless.core.contracts import Adjoint, Reading, Vector
 from foldless.criteria.base import Criterion, reads
 from foldless.grams.adjoints import add_symmetric
 from foldless.machines import SquaredHingeSolution, SVMSolution
 from foldless.machines.box_qp.active_set import solve_box
 from foldless.machines.box_qp.problem import BoxQP
+from foldless.machines.columnwise import ColumnwiseSolutions
+from foldless.machines.svm import SupportSolution
 
-APART = 1e-10  # of the mean diagonal
+# Least ridge of the ball problem, in mean diagonals: it keeps equal points apart and is far below the digits of R^2.
+BALL_RIDGE_FRACTION = 1e-10
 
 
 @dataclass(frozen=True)
 class RadiusMargin(Criterion):
-    r"""Squared radius over squared margin, an upper bound of the leave-one-out error.
+    r"""Squared radius over squared margin per row, an upper bound of the fraction of leave-one-out errors.
 
     .. math:: \frac{R^2}{n} \sum_i \alpha_i  \tag{1}
 
@@ -52,13 +55,13 @@ class RadiusMargin(Criterion):
     title: ClassVar[str] = "Radius-margin bound of the leave-one-out error"
     unit: ClassVar[str] = "fraction of rows"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.ball not in (None, "origin", "smallest"):
             raise ValueError(f"ball must be None, 'origin' or 'smallest', got {self.ball!r}.")
 
-    def warning_for(self, solution):
-        """Say that the value of a hinge machine bounds nothing."""
-        columns = getattr(solution, "columns", (solution,))
+    def warning_for(self, solution: Any) -> str:
+        """Return a warning for the hinge machine, where the value bounds nothing."""
+        columns = solution.columns if isinstance(solution, ColumnwiseSolutions) else (solution,)
         if not isinstance(columns[0], SVMSolution):
             return ""
         return (
@@ -68,43 +71,44 @@ class RadiusMargin(Criterion):
 
     @reads(SVMSolution)
     def _read_hinge(self, solution: SVMSolution) -> Reading:
-        ball = self.ball or ("smallest" if solution.bias else "origin")
-        radius, _, _ = _smallest(solution) if ball == "smallest" else _origin(solution)
-        value = float(radius * (solution.beta @ solution.gram.matmul(solution.beta)) / solution.n)
-        return Reading(value, parts={"radius_margin": value, "radius2": float(radius)})
+        radius2, _, _ = self._ball(solution)
+        norm2 = solution.beta @ solution.gram.matmul(solution.beta)
+        return Reading(float(radius2 * norm2 / solution.n), parts={"radius2": radius2})
 
     @reads(SquaredHingeSolution)
     def _read_squared_hinge(self, solution: SquaredHingeSolution) -> Reading:
-        ball = self.ball or ("smallest" if solution.bias else "origin")
-        radius, weights, inner = _smallest(solution) if ball == "smallest" else _origin(solution)
+        radius2, weights, inner = self._ball(solution)
         n, total, beta = solution.n, solution.alpha.sum(), solution.beta
-        value = float(radius * total / n)
-        G = add_symmetric(
-            solution.gram.diagonal(total / n * weights), -radius / n * beta[:, None], beta[:, None]
-        )
-        G = add_symmetric(G, -total / n * inner[:, None], inner[:, None])  # eq. (3)
-        diag = (total * (weights - inner**2) - radius * beta**2) / n
-        return Reading(
-            value,
-            G,
-            np.array([-np.sum(diag * solution.ridge)]),
-            {"radius_margin": value, "radius2": float(radius)},
-        )
+
+        def derive() -> tuple[Adjoint, Vector]:  # eq. (3)
+            G = solution.gram.diagonal(total / n * weights)
+            G = add_symmetric(G, -radius2 / n * beta[:, None], beta[:, None])
+            G = add_symmetric(G, -total / n * inner[:, None], inner[:, None])
+            diag = (total * (weights - inner**2) - radius2 * beta**2) / n
+            return G, np.array([-np.sum(diag * solution.ridge)])
+
+        return Reading.lazy(float(radius2 * total / n), derive, {"radius2": radius2})
+
+    def _ball(self, solution: SupportSolution) -> tuple[float, Vector, Vector]:
+        """Return the squared radius of the ball, and diag(beta) and beta of eq. (3)."""
+        smallest = solution.bias if self.ball is None else self.ball == "smallest"
+        return _smallest_ball(solution) if smallest else _ball_about_origin(solution)
 
 
-def _origin(solution):
+def _ball_about_origin(solution: SupportSolution) -> tuple[float, Vector, Vector]:
     k = solution.gram.diag() + solution.ridge
     weights = np.zeros(solution.n)
     weights[np.argmax(k)] = 1
-    return np.max(k), weights, np.zeros(solution.n)
+    return float(np.max(k)), weights, np.zeros(solution.n)
 
 
-def _smallest(solution):
-    """Eq. (2) is a box problem without upper bounds: signs 1, linear term diag / 2, total 1.
+def _smallest_ball(solution: SupportSolution) -> tuple[float, Vector, Vector]:
+    """Solve eq. (2), a box problem without upper bounds: signs 1, linear term diag / 2, total 1.
 
-    A ridge far below the digits of R^2 keeps all points apart, also where K alone cannot (the hinge has none of its own).
+    A small ridge keeps all points apart, also where K alone cannot (the hinge machine has no ridge of its own).
     """
     n, k = solution.n, solution.gram.diag() + solution.ridge
-    ridge = np.maximum(solution.ridge, APART * np.mean(k))
+    ridge = np.maximum(solution.ridge, BALL_RIDGE_FRACTION * np.mean(k))
     beta, _, _ = solve_box(BoxQP(solution.gram, np.ones(n), np.full(n, np.inf), ridge, True, k / 2, 1.0))
-    return beta @ k - beta @ (solution.gram.matmul(beta) + solution.ridge * beta), beta, beta
+    radius2 = beta @ k - beta @ (solution.gram.matmul(beta) + solution.ridge * beta)
+    return float(radius2), beta, beta

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit
 
-from foldless.core.contracts import Reading
+from foldless.core.contracts import Adjoint, Reading, Vector
 from foldless.criteria.base import Criterion, reads
 from foldless.criteria.derivatives.svm import implicit_step, span_margins
 from foldless.grams.adjoints import embed
@@ -32,14 +32,13 @@ class Span(Criterion):
     unit: ClassVar[str] = "fraction of rows"
 
     @reads(SVMSolution, SquaredHingeSolution)
-    def _read_svm(self, solution) -> Reading:
-        value = float(np.mean(span_margins(solution) <= 0))
-        return Reading(value, parts={"span": value})
+    def _read_svm(self, solution: SVMSolution | SquaredHingeSolution) -> Reading:
+        return Reading(float(np.mean(span_margins(solution) <= 0)))
 
 
 @dataclass(frozen=True)
 class SmoothedSpan(Criterion):
-    r"""Smoothed span estimate of the squared-hinge machine: a surrogate with derivatives, larger than the error itself.
+    r"""Smoothed span estimate of the squared-hinge machine: a surrogate with derivatives, larger than the fraction of errors.
 
     With :math:`\tilde w_i = 1 / (1/C_i + \eta/\alpha_i)` on the active set, V and :math:`k_i = 1 - \tilde w_i V_{ii}` of the
     factor of :math:`I + \tilde S K_{AA} \tilde S`,
@@ -58,8 +57,8 @@ class SmoothedSpan(Criterion):
     :math:`\alpha_i (K_{ii} + 1/C_i)`. The value is continuous with kinks where A changes.
 
     The hinge machine's sets change too often for a derivative: there the value is the mean of
-    :math:`\sigma(-c_1 s_i^{(-i)} - c_2)` over the margins left out that ``span`` counts (:math:`h_i = 1 - s_i^{(-i)}`), and
-    :math:`\eta` plays no part.
+    :math:`\sigma(-c_1 s_i^{(-i)} - c_2)` over the left-out margins that ``span`` counts (:math:`h_i = 1 - s_i^{(-i)}`), and
+    :math:`\eta` is not used.
 
     Parameters
     ----------
@@ -68,7 +67,7 @@ class SmoothedSpan(Criterion):
     c1 : float, default=5.0
         Slope of the sigmoid.
     c2 : float, default=0.0
-        Its offset.
+        Offset of the sigmoid.
     """
 
     eta: float = 1.0
@@ -78,28 +77,32 @@ class SmoothedSpan(Criterion):
     title: ClassVar[str] = "Smoothed span estimate of the leave-one-out error"
     unit: ClassVar[str] = "fraction of rows"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not self.eta > 0:
             raise ValueError(f"eta must be positive, got {self.eta!r}.")
 
     @reads(SVMSolution)
     def _read_hinge(self, solution: SVMSolution) -> Reading:
-        value = float(np.mean(expit(-self.c1 * span_margins(solution) - self.c2)))
-        return Reading(value, parts={"smoothed_span": value})
+        return Reading(float(np.mean(expit(-self.c1 * span_margins(solution) - self.c2))))
 
     @reads(SquaredHingeSolution)
     def _read_squared_hinge(self, solution: SquaredHingeSolution) -> Reading:
-        A, n = solution.free, solution.n
-        alpha, C = solution.alpha[A], solution.C[A]
+        active, n = solution.free, solution.n
+        alpha, C = solution.alpha[active], solution.C[active]
         w = alpha * C / (alpha + self.eta * C)
         factor = solution.block.gram.factor(w, solution.bias)
-        V, keep = factor.covariance_diag(), factor.inverse_diag()
-        h = (alpha / C + self.eta * w * V) / keep  # eq. (1)
+        V, k = factor.covariance_diag(), factor.inverse_diag()
+        h = (alpha / C + self.eta * w * V) / k  # eq. (1)
         sigma = expit(self.c1 * (h - 1) - self.c2)
-        value = (sigma.sum() + (n - A.size) * expit(-self.c1 - self.c2)) / n
-        e = self.c1 * sigma * (1 - sigma) * alpha / (n * keep**2)
-        bend = factor.sandwich(e)
-        diag = e - 2 * w * V * e + w**2 * bend
-        q = (e * V - w * bend + diag / C) / alpha  # eq. (2)
-        adjoint, slope = implicit_step(solution, embed(factor.congruence(e), A, n), -np.sum(diag / C), q)
-        return Reading(float(value), adjoint, np.array([slope]), {"smoothed_span": float(value)})
+        value = float(sigma.sum() + (n - active.size) * expit(-self.c1 - self.c2)) / n
+
+        def derive() -> tuple[Adjoint, Vector]:  # eq. (2)
+            e = self.c1 * sigma * (1 - sigma) * alpha / (n * k**2)
+            VeV = factor.sandwich(e)
+            diag = e - 2 * w * V * e + w**2 * VeV
+            q = (e * V - w * VeV + diag / C) / alpha
+            G = embed(factor.congruence(e), active, n)
+            adjoint, slope = implicit_step(solution, G, -np.sum(diag / C), q)
+            return adjoint, np.array([slope])
+
+        return Reading.lazy(value, derive)

@@ -5,24 +5,29 @@ References
 .. [1] Li, Liu, Lin, Yue and Wang, *Efficient kernel selection via spectral analysis* (2017), definition 1 and (1).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import logsumexp
 
-from foldless.core.contracts import HasTargets, Reading
+from foldless.core.contracts import Adjoint, Gram, HasTargets, Matrix, Reading, Vector
 from foldless.core.errors import Undefined, UnknownName
 from foldless.core.targets import check_labels
 from foldless.criteria.base import Criterion, reads
 
+# Powers of K/c times the labels, as (unit vectors, logarithms of their norms).
+Powers = list[tuple[Matrix, Vector]]
+
 NORMALISERS = ("trace", "sum", "frobenius")
-CLOSE = 1e-5  # relative gap of eigenvalues below which a divided difference is taken as a derivative
+# Relative gap of two eigenvalues below which their divided difference is replaced by the derivative between them.
+DIVIDED_DIFFERENCE_MIN_GAP = 1e-5
 
 
 @dataclass(frozen=True)
 class Spectral(Criterion):
-    r"""Minus the logarithm of the spectral measure, as a cost.
+    r"""Minus the logarithm of the spectral measure, in nats.
 
     .. math:: SM = \frac1n\, \bar y' (K / c)^r\, \bar y, \qquad \bar y_i = n / n_+ \text{ or } -n / n_-,  \tag{1}
 
@@ -44,7 +49,7 @@ class Spectral(Criterion):
     ----------
     normaliser : {"trace", "sum", "frobenius"}, default="trace"
         The sum, as printed, prefers the narrowest kernel for r = 1 and uneven row sums otherwise; it vanishes for
-        centred kernels. It is here to reproduce the paper.
+        centred kernels. It serves to reproduce the paper.
     r : float, default=2
         The power, at least 1.
     weighted : bool, default=True
@@ -63,7 +68,7 @@ class Spectral(Criterion):
     unit: ClassVar[str] = "nats"
     ignores_machine: ClassVar[bool] = True
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.normaliser not in NORMALISERS:
             raise UnknownName("normaliser", self.normaliser, NORMALISERS)
         if not self.r >= 1:
@@ -81,37 +86,37 @@ class Spectral(Criterion):
         parts = {"spectral": float(np.exp(log)), "normaliser": float(c)}
         return Reading.lazy(-log, lambda: (derive(), slope), parts)
 
-    def _products(self, gram, T):
-        """Return c, log SM and what computes the adjoint; eq. (2)."""
+    def _products(self, gram: Gram, T: Matrix) -> tuple[float, float, Callable[[], Adjoint | None]]:
+        """Return c, log SM and a function that computes the adjoint; eq. (2)."""
         r, half = int(self.r), int(self.r) // 2
         c, powers = self._powers(gram, T, r - half)
         (V, a), (W, b) = powers[half], powers[r - half]
         log = _log_sum(np.einsum("ik,ik->k", V, W), a + b, T)
 
-        def derive():
-            grown = _grow(gram, powers, c, r - 1)
-            return self._adjoint(gram, c, *_pairs(grown, r, c, log - np.log(_share(T))))
+        def derive() -> Adjoint:
+            all_powers = _with_powers(gram, powers, c, r - 1)
+            return self._adjoint(gram, c, *_pairs(all_powers, r, c, log - np.log(_class_factor(T))))
 
         return c, log, derive
 
-    def _eigenvalues(self, gram, T):
-        """Return c, log SM and what computes the adjoint; eq. (3)."""
+    def _eigenvalues(self, gram: Gram, T: Matrix) -> tuple[float, float, Callable[[], Adjoint | None]]:
+        """Return c, log SM and a function that computes the adjoint; eq. (3)."""
         c = self._normaliser(gram)
         U, mu = gram.spectrum()
         l, e = mu / c, U.T @ T
         phi = l**self.r if self.threshold is None else np.where(l > self.threshold, l, 0)
         log = _log_sum(phi @ e**2, np.zeros(T.shape[1]), T)
 
-        def derive():
+        def derive() -> Adjoint | None:
             if self.threshold is not None:
                 return None
             P, Q = _divided(U, l, e, T - U @ e, self.r)
-            return self._adjoint(gram, c, _share(T) / (len(T) * c) * np.exp(-log) * P, Q)
+            return self._adjoint(gram, c, _class_factor(T) / (len(T) * c) * np.exp(-log) * P, Q)
 
         return c, log, derive
 
-    def warning_for(self, solution):
-        """Warn of the printed normaliser."""
+    def warning_for(self, solution: Any) -> str:
+        """Return a warning about the normaliser as printed."""
         if self.normaliser != "sum":
             return ""
         message = (
@@ -126,17 +131,19 @@ class Spectral(Criterion):
         return message
 
     @property
-    def _by_products(self):
+    def _by_products(self) -> bool:
         return self.threshold is None and float(self.r).is_integer()
 
-    def _targets(self, Y):
+    def _targets(self, Y: Matrix) -> Matrix:
+        """Return the weighted labels of eq. (1)."""
         if not self.weighted:
             return Y
         check_labels(Y, "spectral")
         positive = np.sum(Y > 0, axis=0)
         return np.where(Y > 0, len(Y) / positive, -len(Y) / (len(Y) - positive))
 
-    def _normaliser(self, gram, row_sums=None):
+    def _normaliser(self, gram: Gram, row_sums: Matrix | None = None) -> float:
+        """Return c; the row sums of K are computed unless they are given."""
         trace = float(gram.diag().sum())
         if self.normaliser == "trace":
             c = trace
@@ -151,15 +158,15 @@ class Spectral(Criterion):
             )
         return c
 
-    def _powers(self, gram, T, m):
+    def _powers(self, gram: Gram, T: Matrix, m: int) -> tuple[float, Powers]:
         r"""Return c and the list of :math:`v_0 \dots v_m` as (unit vectors, logarithms of their norms)."""
         k = T.shape[1]
         first = gram.matmul(np.column_stack([T, np.ones(len(T))]) if self.normaliser == "sum" else T)
         c = self._normaliser(gram, first[:, k:] if self.normaliser == "sum" else None)
-        return c, _grow(gram, [_unit(T, 0.0), _unit(first[:, :k] / c, 0.0)], c, m)
+        return c, _with_powers(gram, [_unit(T, 0.0), _unit(first[:, :k] / c, 0.0)], c, m)
 
-    def _adjoint(self, gram, c, P, Q):
-        """Turn the first term of (2) or (3), divided by SM, into the derivative of -log SM."""
+    def _adjoint(self, gram: Gram, c: float, P: Matrix, Q: Matrix) -> Adjoint:
+        """Return the derivative of -log SM from the first term of (2) or (3), divided by SM."""
         if self.normaliser == "trace":
             return gram.adjoint(-P, Q, identity=self.r / c)
         if self.normaliser == "frobenius":
@@ -168,11 +175,12 @@ class Spectral(Criterion):
         return gram.adjoint(np.column_stack([-P, self.r / c * one]), np.column_stack([Q, one]))
 
 
-def _share(T):
+def _class_factor(T: Matrix) -> float:
+    """Return what the sum over the columns is multiplied by: one half if each class has its own column."""
     return 1.0 if T.shape[1] == 1 else 0.5
 
 
-def _grow(gram, powers, c, m):
+def _with_powers(gram: Gram, powers: Powers, c: float, m: int) -> Powers:
     """Return the powers up to :math:`v_m`."""
     powers = list(powers)
     while len(powers) <= m:
@@ -181,7 +189,8 @@ def _grow(gram, powers, c, m):
     return powers
 
 
-def _unit(W, log):
+def _unit(W: Matrix, log: Vector | float) -> tuple[Matrix, Vector]:
+    """Return columns of length one, and their logarithmic lengths added to ``log``."""
     norm = np.linalg.norm(W, axis=0)
     if not np.all(np.isfinite(norm)):
         raise Undefined("the Gram matrix has entries that are not finite.")
@@ -189,29 +198,28 @@ def _unit(W, log):
     return W / norm, log + np.log(norm)
 
 
-def _log_sum(each, logs, T):
-    r"""Return the logarithm of the share of :math:`\frac1n \sum_k each_k e^{logs_k}`."""
+def _log_sum(each: Vector, logs: Vector, T: Matrix) -> float:
+    r"""Return the logarithm of :math:`\frac1n \sum_k each_k e^{logs_k}`, times the class factor."""
     if not np.any(each > 0):
         raise Undefined("the spectral measure is zero: under this kernel the classes cannot be told apart.")
-    log, sign = logsumexp(logs, b=each * _share(T) / len(T), return_sign=True)
+    log, sign = logsumexp(logs, b=each * _class_factor(T) / len(T), return_sign=True)
     if sign <= 0:
         raise Undefined("the spectral measure is negative: the Gram matrix is indefinite.")
     return float(log)
 
 
-def _pairs(powers, r, c, log):
+def _pairs(powers: Powers, r: int, c: float, log: float) -> tuple[Matrix, Matrix]:
     """Return P and Q of the first term of (2), divided by SM."""
     n = len(powers[0][0])
     P = [powers[j][0] * np.exp(powers[j][1] + powers[r - 1 - j][1] - log) / (n * c) for j in range(r)]
     return np.column_stack(P), np.column_stack([powers[r - 1 - j][0] for j in range(r)])
 
 
-def _divided(U, l, e, rest, r):
-    r"""Return P and Q with :math:`(PQ' + QP')/2 = U[\Phi \circ ee']U'`, null vectors that U lacks (in ``rest``) included."""
+def _divided(U: Matrix, l: Vector, e: Matrix, rest: Matrix, r: float) -> tuple[Matrix, Matrix]:
+    r"""Return P and Q with :math:`(PQ' + QP')/2 = U[\Phi \circ ee']U'`; ``rest`` is the part of the labels outside U."""
     gap, mid = l[:, None] - l, (l[:, None] + l) / 2
-    far = np.abs(gap) > CLOSE * mid
+    far = np.abs(gap) > DIVIDED_DIFFERENCE_MIN_GAP * mid
     power = l**r
     phi = np.where(far, (power[:, None] - power) / np.where(far, gap, 1), r * mid ** (r - 1))
-    return np.column_stack([U, U @ (l[:, None] ** (r - 1) * e)]), np.column_stack(
-        [U @ (phi * (e @ e.T)), 2 * rest]
-    )
+    P = np.column_stack([U, U @ (l[:, None] ** (r - 1) * e)])
+    return P, np.column_stack([U @ (phi * (e @ e.T)), 2 * rest])

@@ -1,4 +1,4 @@
-r"""Counts that bound the leave-one-out error: xi-alpha, and the bound of Jaakkola and Haussler. No derivatives.
+r"""A count of the points that could be wrong once left out. No derivative.
 
 References
 ----------
@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldless.core.contracts import Reading
+from foldless.core.contracts import Gram, Reading, Vector
 from foldless.core.errors import Undefined
 from foldless.criteria.base import Criterion, reads
 from foldless.machines import SmoothSolution, SquaredHingeSolution, SVMSolution
@@ -25,7 +25,7 @@ class XiAlpha(Criterion):
     bias :math:`\rho = 2`, :math:`R^2 = \max K - \min K`; it can then miss an error only of a machine whose bias is not
     unique.
 
-    *Kernel logistic regression*: the same count with :math:`\alpha_i = C |a_i|`, which is positive everywhere. It is no
+    *Kernel logistic regression*: the count with :math:`\alpha_i = C |a_i|`, which is positive everywhere. It is no
     bound there: ``jaakkola-haussler`` is.
 
     Parameters
@@ -40,7 +40,7 @@ class XiAlpha(Criterion):
     unit: ClassVar[str] = "fraction of rows"
 
     @reads(SVMSolution, SquaredHingeSolution)
-    def _read_svm(self, solution) -> Reading:
+    def _read_svm(self, solution: SVMSolution | SquaredHingeSolution) -> Reading:
         return self._count(solution.gram, solution.alpha, solution.s, solution.bias)
 
     @reads(SmoothSolution)
@@ -53,12 +53,10 @@ class XiAlpha(Criterion):
             solution.gram, np.abs(solution.alpha), solution.y * solution.z, solution.machine.bias
         )
 
-    def _count(self, gram, alpha, s, bias):
-        if bias:
-            low, high = gram.extremes()
-            rho, radius = 2.0, high - low
-        else:
-            rho, radius = 1.0, gram.diag()
-        rho = rho if self.rho is None else self.rho
-        value = float(np.mean((alpha > 0) & (rho * alpha * radius + np.maximum(1 - s, 0) >= 1)))
-        return Reading(value, parts={"xi_alpha": value})
+    def _count(self, gram: Gram, alpha: Vector, s: Vector, bias: bool) -> Reading:
+        """Return the reading from coefficients and margins."""
+        low, high = gram.extremes() if bias else (0.0, 0.0)
+        radius2 = np.full(gram.n, high - low) if bias else gram.diag()
+        rho = (2.0 if bias else 1.0) if self.rho is None else self.rho
+        wrong = (alpha > 0) & (rho * alpha * radius2 + np.maximum(1 - s, 0) >= 1)
+        return Reading(float(np.mean(wrong)))

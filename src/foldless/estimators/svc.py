@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from foldless.core.contracts import Matrix, Vector
 from foldless.core.errors import UnknownName
-from foldless.criteria import SAFE_AMPLITUDES, loo_outputs
+from foldless.criteria import loo_outputs
 from foldless.criteria.base import Criterion
 from foldless.criteria.left_out import left_out_outputs
 from foldless.criteria.posteriors.ep import HingeSite, SquaredHingeSite
@@ -37,10 +37,7 @@ from foldless.tuning.result import Selection
 MACHINES = {"hinge": HingeSVM, "squared_hinge": SquaredHingeSVM}
 SITES = {"hinge": HingeSite, "squared_hinge": SquaredHingeSite}
 BIASES = ("free", "kernel")
-BAYESIAN = ("evidence-ep", "evidence-hmc")
-NEED_OFFSET = (*BAYESIAN, "jaakkola-haussler")
-NEED_AMPLITUDE = (*BAYESIAN, "evidence")
-AMPLITUDE_START, AMPLITUDE_BOUNDS = 1.0, (0.05, 8103.0)
+AMPLITUDE_START = 1.0
 OFFSET_START, OFFSET_BOUNDS = 0.15, (1e-3, 1e2)
 
 
@@ -205,7 +202,7 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
 
     def _bias(self, criterion: Criterion) -> str:
         if self.bias is None:
-            return "kernel" if criterion.name in NEED_OFFSET else "free"
+            return "kernel" if criterion.needs_proper_offset else "free"
         return _look_up("bias", self.bias, {name: name for name in BIASES})
 
     def _candidates(self, X: Any, criterion: Criterion, bias: str) -> KernelLike:
@@ -215,18 +212,13 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
             if not isinstance(kernel, str) or kernel == "precomputed":
                 return kernel
             kernel = as_kernel(kernel, X)
-            if criterion.name in NEED_AMPLITUDE:
-                kernel = ConstantKernel(AMPLITUDE_START, self._amplitude_bounds(criterion)) * kernel
+            if criterion.needs_amplitude:
+                bounds = criterion.amplitude_bounds(MACHINES[self.loss].loss.power)
+                kernel = ConstantKernel(AMPLITUDE_START, bounds) * kernel
             return kernel + ConstantKernel(OFFSET_START, OFFSET_BOUNDS) if bias == "kernel" else kernel
 
         several = isinstance(self.kernel, (list, tuple))
         return [complete(kernel) for kernel in self.kernel] if several else complete(self.kernel)
-
-    def _amplitude_bounds(self, criterion: Criterion) -> tuple[float, float]:
-        """Return narrow bounds for Laplace's evidence, which has a false maximum at large amplitudes."""
-        if criterion.name != "evidence":
-            return AMPLITUDE_BOUNDS
-        return AMPLITUDE_BOUNDS[0], SAFE_AMPLITUDES[MACHINES[self.loss].loss.power]
 
     def _keep_support(self) -> None:
         """Forget points without a coefficient."""

@@ -9,7 +9,8 @@ from sklearn.svm import SVC
 from foldless import KernelSVC
 from foldless.cli.papers import gold, gold_methods
 from foldless.core.contracts import Step
-from foldless.criteria import HyperPrior, ep_posterior
+from foldless.criteria import HyperPrior
+from foldless.criteria.evidence_ep import ep_posterior
 from foldless.estimators.base import frozen
 from foldless.grams.builders import DenseBuilder
 from foldless.kernels import gram

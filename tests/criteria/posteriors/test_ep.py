@@ -5,7 +5,8 @@ import pytest
 from scipy.integrate import quad
 
 from foldless.core.errors import UnsuitableBias
-from foldless.criteria import EvidenceEP, ep_posterior
+from foldless.criteria import EvidenceEP
+from foldless.criteria.evidence_ep import ep_posterior
 from foldless.criteria.posteriors.ep import (
     HingeSite,
     SquaredHingeSite,

@@ -72,15 +72,15 @@ def test_the_corrected_gradient_is_exact_for_any_reference(loss, average):
     factor = dense(K).factor(tau)
     mu = factor.covariance(nu)
     rho = g - nu[:, None] + tau[:, None] * theta
-    means = SimpleNamespace(
-        dense=average == "inverse",
-        cross=(rho * w) @ (theta + mu[:, None]).T,
-        force=rho @ w,
-        square=(rho * w) @ rho.T,
-        h=np.sum(w * g * (theta - K @ g), axis=1) / np.diag(K),
-        loss=loss.value(y[:, None] * theta) @ w,
-    )
-    solution = SimpleNamespace(n=2, gram=dense(K), C=C)
+    means = {
+        "cross": (rho * w) @ (theta + mu[:, None]).T,
+        "force": rho @ w,
+        "square": (rho * w) @ rho.T,
+        "h": np.sum(w * g * (theta - K @ g), axis=1) / np.diag(K),
+        "loss": loss.value(y[:, None] * theta) @ w,
+    }
+    means = SimpleNamespace(mean=means.__getitem__)
+    solution = SimpleNamespace(n=2, gram=(dense if average == "inverse" else low_rank)(K), C=C)
     posterior = SimpleNamespace(factor=factor, b=nu - tau * mu, tau=tau)
     G, _ = EvidenceHMC()._derivatives(solution, posterior, means, np.zeros(2))
     assert -2 * matrix(G) == approx((exact + exact.T) / 2, abs=1e-8)

@@ -16,15 +16,14 @@ from foldless.cli.papers.split import Score, Split
 from foldless.core.contracts import Box, Machine, Matrix, Step, Vector
 from foldless.criteria import (
     GACV,
-    SAFE_AMPLITUDES,
     Evidence,
     EvidenceEP,
     EvidenceHMC,
     HyperPrior,
     SmoothedSpan,
-    ep_posterior,
 )
 from foldless.criteria.base import Criterion
+from foldless.criteria.evidence_ep import ep_posterior
 from foldless.criteria.posteriors.ep import HingeSite, class_probability
 from foldless.estimators.kernel_search.ensemble import criterion_weights, members_and_weights
 from foldless.grams.builders import DenseBuilder
@@ -128,12 +127,8 @@ METHODS = {
     "Evid grad": Method(HINGE, EvidenceHMC(nodes=0), HMCAscent(rounds=40), first_criterion=EvidenceEP()),
     "Span L-BFGS": Method(SQUARED, SmoothedSpan(), LBFGS()),
     "Span ensemble": Method(SQUARED, SmoothedSpan(), LBFGS(), descents=ENSEMBLE_DESCENTS),
-    "LE1 L-BFGS": Method(
-        HINGE, Evidence(), LBFGS(), amplitude_bounds=(AMPLITUDE_BOUNDS[0], SAFE_AMPLITUDES[1])
-    ),
-    "LE2 L-BFGS": Method(
-        SQUARED, Evidence(a=1e-3), LBFGS(), amplitude_bounds=(AMPLITUDE_BOUNDS[0], SAFE_AMPLITUDES[2])
-    ),
+    "LE1 L-BFGS": Method(HINGE, Evidence(), LBFGS(), amplitude_bounds=Evidence().amplitude_bounds(1)),
+    "LE2 L-BFGS": Method(SQUARED, Evidence(a=1e-3), LBFGS(), amplitude_bounds=Evidence().amplitude_bounds(2)),
     "EP": Method(HINGE, EvidenceEP(), LBFGS()),
     "EP stopped": Method(HINGE, EvidenceEP(), EarlyStopping(LBFGS())),
     "EP ensemble": Method(HINGE, EvidenceEP(), LBFGS(), descents=ENSEMBLE_DESCENTS),

@@ -22,8 +22,9 @@ from foldless.cli.papers.split import Split, Watch
 from foldless.cli.papers.table import Cell, PaperTable
 from foldless.core.contracts import Gram, Matrix, Vector
 from foldless.core.linalg import centre
-from foldless.criteria import GACV, kric_at_outputs, kric_sollich_at_outputs
+from foldless.criteria import GACV
 from foldless.criteria.folds import assign
+from foldless.criteria.kric import kric_at_outputs, kric_sollich_at_outputs
 from foldless.grams import DenseGram
 from foldless.grams.builders import leading_nystrom
 from foldless.machines import SmoothMachine

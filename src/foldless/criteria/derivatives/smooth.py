@@ -15,12 +15,13 @@ and, since :math:`H A H' = V - V W V` and :math:`H A a = V a`,
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Self
 
 import numpy as np
 
-from foldless.core.contracts import Gram, Matrix, Vector
+from foldless.core.contracts import Adjoint, Factor, Gram, Matrix, Vector
 from foldless.grams.adjoints import add_symmetric
+from foldless.machines import SmoothSolution
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,64 +33,74 @@ class CovarianceAdjoint:
     s: Vector | None = None
 
 
-def differentiate(solution, phi_z, bend, factor=None):
+def differentiate(
+    solution: SmoothSolution, phi_z: Vector, phi_V: CovarianceAdjoint, factor: Factor | None = None
+) -> tuple[Adjoint, Vector]:
     """Return the adjoint (1) and the slope (2) of a criterion on a smooth solution.
 
     Parameters
     ----------
     solution : SmoothSolution
     phi_z : array of shape (n,)
-    bend : Bend
+        Derivative in z at fixed V.
+    phi_V : CovarianceAdjoint
+        Derivative in V.
     factor : Factor, optional
-        The one whose covariance is V where that is not the solution's own (a penalty without the bias).
+        The factor whose covariance is V, if that is not the solution's own (a penalty without the bias).
     """
     C, a, w = solution.C, solution.a, solution.w
-    terms = _Terms(*_diagonal_terms(C, bend, factor or solution.factor))
-    terms = terms.plus(*_thin_terms(C, w, bend, factor or solution.factor))
+    terms = _CovarianceTerms.of(solution, phi_V, factor or solution.factor)
     c = phi_z - solution.dw * terms.sandwich
-    P = np.column_stack([*terms.P, c - w * solution.covariance(c)])
-    Q = np.column_stack([*terms.Q, a])
+    P = np.column_stack([terms.P, c - w * solution.covariance(c)])
+    Q = np.column_stack([terms.Q, a])
     adjoint = solution.gram.adjoint(P, Q) if terms.G is None else add_symmetric(terms.G, P, Q)
     return C * adjoint, np.array([terms.slope + c @ solution.covariance(a)])
 
 
 @dataclass(frozen=True, eq=False)
-class _Terms:
-    """What a bend adds to (1) and (2): ``G + P Q'`` to the adjoint, a vector to c, a number to the slope."""
+class _CovarianceTerms:
+    """The terms with the derivative in V: ``G + sym(P Q')`` of (1), the diagonal in c, and the inner product of (2)."""
 
-    sandwich: Vector | float = 0.0
-    slope: float = 0.0
-    G: Any = None
-    P: tuple = ()
-    Q: tuple = ()
+    G: Adjoint | None
+    P: Matrix
+    Q: Matrix
+    sandwich: Vector
+    slope: float
 
-    def plus(self, sandwich, slope, P, Q):
-        return _Terms(self.sandwich + sandwich, self.slope + slope, self.G, P, Q)
-
-
-def _diagonal_terms(C, bend, factor):
-    if bend.e is None:
-        return 0.0, 0.0, None
-    return C**2 * factor.sandwich(bend.e), C * factor.covariance_slope(bend.e), factor.congruence(bend.e)
-
-
-def _thin_terms(C, w, bend, factor):
-    if bend.U is None:
-        return 0.0, 0.0, (), ()
-    VU = C * factor.covariance(bend.U)
-    HU = bend.U - w[:, None] * VU
-    return VU**2 @ bend.s, bend.s @ np.einsum("ik,ik->k", VU, HU), (HU * bend.s,), (HU,)
+    @classmethod
+    def of(cls, solution: SmoothSolution, phi_V: CovarianceAdjoint, factor: Factor) -> Self:
+        """Compute them with the covariance of ``factor``."""
+        C, w, n = solution.C, solution.w, solution.gram.n
+        U = np.zeros((n, 0)) if phi_V.U is None else phi_V.U
+        s = np.zeros(0) if phi_V.s is None else phi_V.s
+        VU = C * factor.covariance(U)
+        HU = U - w[:, None] * VU
+        sandwich, slope = VU**2 @ s, float(s @ np.einsum("ik,ik->k", VU, HU))
+        if phi_V.e is None:
+            return cls(None, HU * s, HU, sandwich, slope)
+        sandwich = sandwich + C**2 * factor.sandwich(phi_V.e)
+        slope += C * factor.covariance_slope(phi_V.e)
+        return cls(factor.congruence(phi_V.e), HU * s, HU, sandwich, slope)
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
-    """Minus the logarithm of a Laplace evidence, with its derivatives."""
+class LaplaceEvidence:
+    """Minus the logarithm of a Laplace evidence, with its derivatives.
+
+    Attributes
+    ----------
+    value : float
+    solution : SmoothSolution
+        The fit around which it was expanded: the given one, or the one with a prior on the bias.
+    gram : Gram
+        The matrix in which it is differentiated: K without a constant for the bias.
+    """
 
     value: float
-    solution: Any  # the fit it was taken at: the given one, or the one under a prior on the bias
-    gram: Gram  # the one the adjoint belongs to
+    solution: SmoothSolution
+    gram: Gram
 
-    def derive(self):
+    def derive(self) -> tuple[Adjoint, Vector]:
         r"""Return adjoint and slope.
 
         With :math:`c = \tfrac12 w' \circ V_{ii}` and :math:`Q = W - W V W`,
@@ -106,8 +117,8 @@ class Evidence:
         return adjoint, np.array([self.gram.inner(adjoint)])
 
 
-def laplace_evidence(solution, bias_prior=None):
-    r"""Minus the log evidence of a smooth machine by Laplace's approximation.
+def laplace_evidence(solution: SmoothSolution, bias_prior: float | None = None) -> LaplaceEvidence:
+    r"""Return minus the log evidence of a smooth machine by Laplace's approximation.
 
     .. math::
         \sum_i v_i \ell_i + \tfrac12 a'Aa + \tfrac12 \log\det(I + S A S)
@@ -127,4 +138,4 @@ def laplace_evidence(solution, bias_prior=None):
     value = s.loss + s.a @ s.z / 2 + s.factor.logdet() / 2
     if s.machine.bias:
         value -= (np.log(s.C) + np.log(2 * np.pi)) / 2  # the factor's weights are C w
-    return Evidence(float(value), s, solution.gram)
+    return LaplaceEvidence(float(value), s, solution.gram)

@@ -1,6 +1,6 @@
 r"""Derivatives of a function of a multinomial fit and of its Laplace covariance, point by point.
 
-The same algebra as in :mod:`foldless.criteria.derivatives.smooth` with blocks for numbers: :math:`W_i`, :math:`V_{ij}` and
+This is the algebra of :mod:`foldless.criteria.derivatives.smooth` with blocks instead of numbers: :math:`W_i`, :math:`V_{ij}` and
 :math:`\Phi_{V,i} = E_i` are (k - 1, k - 1) in contrasts, and every class sees the same change of K. With
 :math:`S_i` the i-th block of :math:`V \Phi_V V` and :math:`T^{(3)}` the third derivative of the loss,
 
@@ -18,20 +18,25 @@ With features F and :math:`L_c = [W_{c1} F, \dots], \; R_c = [E_{c1} F, \dots]` 
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
-from foldless.grams import DenseGram
+from foldless.core.contracts import Adjoint, Matrix, Vector
 from foldless.grams.adjoints import symmetric_operator
+from foldless.machines import SoftmaxSolution
+
+# One matrix (k - 1, k - 1) per row.
+Blocks = NDArray[np.float64]
 
 
-def third_derivative_term(solution, S):
-    r"""Contract the third derivative of the loss with symmetric blocks: :math:`W (\operatorname{diag} S - 2 S p)`."""
+def third_derivative_term(solution: SoftmaxSolution, S: Blocks) -> Matrix:
+    r"""Return the contraction of the third derivative of the loss with symmetric blocks: :math:`W (\operatorname{diag} S - 2 S p)`."""
     Q, p = solution.space.Q, solution.p
     full = np.einsum("ca,nab,db->ncd", Q, S, Q, optimize=True)
     r = np.einsum("ncc->nc", full) - 2 * np.einsum("ncd,nd->nc", full, p)
     return solution.v[:, None] * (p * (r - np.sum(p * r, axis=1, keepdims=True))) @ Q
 
 
-def differentiate_blocks(solution, phi_z, E):
+def differentiate_blocks(solution: SoftmaxSolution, phi_z: Matrix, E: Blocks) -> tuple[Adjoint, Vector]:
     """Return the adjoint (1) and the slope of a criterion on a softmax solution.
 
     Parameters
@@ -47,8 +52,8 @@ def differentiate_blocks(solution, phi_z, E):
     Hc = c - np.einsum("nab,nb->na", W, solution.covariance(c))
     a, diagonal = solution.state.a, np.trace(E, axis1=1, axis2=2)
 
-    def apply(M):
-        """Equation (2) and the thin terms of (1), times M."""
+    def apply(M: Matrix) -> Matrix:
+        """Return the adjoint times M: equation (2) and the thin terms of (1)."""
         out = diagonal.reshape(-1, *[1] * (M.ndim - 1)) * M + (Hc @ (a.T @ M) + a @ (Hc.T @ M)) / 2
         for k in range(W.shape[1]):
             left, right = _features(space.F, W[:, k]), _features(space.F, E[:, k])
@@ -57,10 +62,10 @@ def differentiate_blocks(solution, phi_z, E):
         return C * out
 
     n = solution.gram.n
-    adjoint = apply(np.eye(n)) if isinstance(solution.gram, DenseGram) else symmetric_operator(n, apply)
+    adjoint = apply(np.eye(n)) if solution.gram.dense else symmetric_operator(n, apply)
     return adjoint, np.array([solution.gram.inner(adjoint)])
 
 
-def _features(F, w):
+def _features(F: Matrix, w: Matrix) -> Matrix:
     """Return ``[w_1 F, w_2 F, ...]`` for weights (n, k - 1)."""
     return (w[:, :, None] * F[:, None, :]).reshape(len(F), -1)

@@ -9,15 +9,17 @@ References
 import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
 
+from foldless.core.contracts import Matrix
 
-def split(x):
-    """Cut every chain in two: (draws // 2, 2 * chains)."""
+
+def split(x: Matrix) -> Matrix:
+    """Return every chain cut in two: (draws // 2, 2 * chains)."""
     half = len(x) // 2
     return np.concatenate([x[:half], x[len(x) - half :]], axis=1)
 
 
-def rhat(x):
-    r"""Split R-hat: :math:`\sqrt{(\frac{n-1}{n} W + \frac1n B) / W}` over half chains; 1 when nothing tells them apart."""
+def rhat(x: Matrix) -> float:
+    r"""Return split R-hat, :math:`\sqrt{(\frac{n-1}{n} W + \frac1n B) / W}` over half chains; 1 if they agree."""
     if x.shape[1] < 2 or len(x) < 4:
         raise ValueError(f"R-hat needs at least 4 draws of 2 chains, got {x.shape[0]} of {x.shape[1]}.")
     x = split(x)
@@ -27,10 +29,10 @@ def rhat(x):
     return float(np.sqrt(((n - 1) / n * within + between) / within))
 
 
-def effective_draws(x):
-    r"""Effective number of draws of the mean, from split chains.
+def effective_draws(x: Matrix) -> float:
+    r"""Return the effective number of draws of the mean, from split chains.
 
-    :math:`M N / (1 + 2\sum_t \rho_t)` with :math:`\rho_t = 1 - (W - \bar c_t) / \hat\sigma^2`, :math:`\bar c_t` the mean
+    It is :math:`M N / (1 + 2\sum_t \rho_t)` with :math:`\rho_t = 1 - (W - \bar c_t) / \hat\sigma^2`, :math:`\bar c_t` the mean
     autocovariance and :math:`\hat\sigma^2` the pooled variance; the sum runs over Geyer's initial monotone pairs.
     """
     x = split(x)
@@ -49,8 +51,8 @@ def effective_draws(x):
     return float(n * m / max(tau, 1 / np.log10(n * m)))
 
 
-def _autocovariance(x):
-    """Biased autocovariances at every lag, by the fast Fourier transform."""
+def _autocovariance(x: Matrix) -> Matrix:
+    """Return biased autocovariances at every lag, by the fast Fourier transform."""
     n = len(x)
     size = next_fast_len(2 * n)
     f = rfft(x - x.mean(axis=0), size, axis=0)

@@ -6,12 +6,12 @@ The posterior is :math:`N(0, K) \prod_i t(s_i)`, :math:`s_i = y_i \theta_i`. Eve
 .. math:: v_i = \frac{V_{ii}}{1 - \tau_i V_{ii}}, \qquad m_i = \frac{\mu_i - V_{ii}\nu_i}{1 - \tau_i V_{ii}}  \tag{1}
 
 is the cavity, the posterior without site i (the denominator is known without cancellation). The site then takes over
-the moments of cavity times factor: with :math:`Z(m, v) = E\,t(s)`, :math:`s \sim N(m, v)`, and :math:`d_1, d_2` the
+the moments of cavity times factor. With :math:`Z(m, v) = E\,t(s)`, :math:`s \sim N(m, v)`, and :math:`d_1, d_2` the
 derivatives of :math:`\ln Z` in m,
 
 .. math:: \tau_i = \frac{-d_2}{1 + v d_2}, \qquad \nu_i = \frac{d_1 - m\,d_2}{1 + v d_2}.  \tag{2}
 
-All sites move at once, damped (k equal rows answer each other, and settle only with a damping of about 1 / k) and mixed
+All sites move at once, damped (k equal rows react to each other, and settle only with a damping of about 1 / k) and mixed
 (:mod:`foldless.criteria.posteriors.anderson`). At the fixed point
 
 .. math:: \ln Z_{EP} = \sum_i c_i - \tfrac12 \ln\det(I + S K S) + \tfrac12 \nu'\mu, \qquad
@@ -20,7 +20,7 @@ All sites move at once, damped (k equal rows answer each other, and settle only 
 and its explicit derivatives are the total ones, :math:`d \ln Z_{EP}/dK = \tfrac12 (b b' - R)` with
 :math:`b = \nu - \tau \circ \mu = K^{-1}\mu` and :math:`R = (K + T^{-1})^{-1}`.
 
-A *site* object needs one method, ``tilted(m, v) -> Tilted``; log-concave factors keep every :math:`\tau_i \ge 0`.
+A :class:`Site` needs one method, ``tilted(m, v) -> Tilted``; log-concave factors keep every :math:`\tau_i \ge 0`.
 
 References
 ----------
@@ -29,45 +29,56 @@ References
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.special import erfcx, expit, log_ndtr
 
-from foldless.core.contracts import Gram, Vector
+from foldless.core.contracts import Adjoint, Factor, Gram, Matrix, Vector
 from foldless.core.errors import Undefined
 from foldless.criteria.posteriors.anderson import FixedPoint
 from foldless.grams.adjoints import add_symmetric
 
-TOLERANCE = 1e-10  # on the change of the sites, relative to the largest
-ROUNDS = 1000
+# Change of the sites, relative to the largest of them, at which the fixed point counts as reached.
+SITE_TOLERANCE = 1e-10
+EP_MAX_ROUNDS = 1000
+# From here on the hazard minus its argument is taken from a series.
+SERIES_MIN_X = 50.0
 
 
 class Tilted(NamedTuple):
     """Moments of cavity times factor."""
 
     log_z: Vector  # ln Z
-    d1: Vector  # its derivative in m
-    minus_d2: Vector  # minus its second derivative in m
+    d1: Vector  # derivative of ln Z in m
+    minus_d2: Vector  # minus the second derivative of ln Z in m
     loss: Vector  # expected loss
 
 
-def hazard(x):
-    r"""Return :math:`\phi(x) / \Phi(-x)`."""
+class Site(Protocol):
+    """A factor of the posterior, as a function of the margin ``s``."""
+
+    def tilted(self, m: Vector, v: Vector) -> Tilted:
+        """Return the moments of the factor times a normal density of ``s`` with means ``m`` and variances ``v``."""
+
+
+def normal_hazard(x: Vector) -> Vector:
+    r"""Return the hazard rate of the standard normal distribution, :math:`\phi(x) / \Phi(-x)`."""
     return np.sqrt(2 / np.pi) / erfcx(x / np.sqrt(2))
 
 
-def excess(x):
+def hazard_minus_x(x: Vector) -> Vector:
     r"""Return :math:`\phi(x) / \Phi(-x) - x > 0`; by its series where the difference cancels."""
-    far = np.maximum(x, 50.0) ** -2
-    return np.where(x > 50, (1 - 2 * far + 10 * far**2 - 74 * far**3) / np.maximum(x, 1), hazard(x) - x)
+    u = np.maximum(x, SERIES_MIN_X) ** -2
+    series = (1 - 2 * u + 10 * u**2 - 74 * u**3) / np.maximum(x, 1)
+    return np.where(x > SERIES_MIN_X, series, normal_hazard(x) - x)
 
 
 @dataclass(frozen=True, eq=False)
 class HingeSite:
     r"""Factor :math:`e^{-C(1-s)_+}`.
 
-    With :math:`\sigma = \sqrt v`, :math:`a = (1-m)/\sigma`, :math:`w = C\sigma - a`, hazard :math:`\lambda` and excess e,
+    With :math:`\sigma = \sqrt v`, :math:`a = (1-m)/\sigma`, :math:`w = C\sigma - a`, hazard :math:`\lambda` and :math:`e(x) = \lambda(x) - x`,
     :math:`r = \lambda(a)/(\lambda(a) + \lambda(w))` is the tilted probability of :math:`s < 1` and
 
     .. math:: Z = \Phi(-a) + e^{(w^2 - a^2)/2}\,\Phi(-w), \quad d_1 = C r, \quad
@@ -78,15 +89,20 @@ class HingeSite:
 
     C: Vector
 
-    def tilted(self, m, v):
+    def tilted(self, m: Vector, v: Vector) -> Tilted:
         """Return the tilted moments."""
         C, sd = self.C, np.sqrt(v)
         a = (1 - m) / sd
         w = C * sd - a
         log_z = np.logaddexp(log_ndtr(-a), (w - a) * (w + a) / 2 + log_ndtr(-w))
-        la, lw = hazard(a), hazard(w)
+        la, lw = normal_hazard(a), normal_hazard(w)
         r, rest = la / (la + lw), lw / (la + lw)
-        return Tilted(log_z, C * r, r * rest * C * (excess(a) + excess(w)) / sd, r * sd * excess(w))
+        return Tilted(
+            log_z,
+            C * r,
+            r * rest * C * (hazard_minus_x(a) + hazard_minus_x(w)) / sd,
+            r * sd * hazard_minus_x(w),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,37 +120,43 @@ class SquaredHingeSite:
 
     C: Vector
 
-    def tilted(self, m, v):
+    def tilted(self, m: Vector, v: Vector) -> Tilted:
         """Return the tilted moments."""
         C, sd = self.C, np.sqrt(v)
         q = 1 + C * v
         a, sb = (1 - m) / sd, sd / np.sqrt(q)
         w = -a / np.sqrt(q)
         log_z = np.logaddexp(log_ndtr(-a), -np.log(q) / 2 - C * (1 - m) ** 2 / (2 * q) + log_ndtr(-w))
-        ha, hb = hazard(a) / sd, hazard(w) / sb
+        ha, hb = normal_hazard(a) / sd, normal_hazard(w) / sb
         r, rest = ha / (ha + hb), hb / (ha + hb)
-        ea, ew = sd * excess(a), sb * excess(w)
+        ea, ew = sd * hazard_minus_x(a), sb * hazard_minus_x(w)
         minus_d2 = r * hb * (sd**2 * ea + sb**2 * ew) + r * C * v * sb**2 - r * rest * (ea + ew) ** 2
-        return Tilted(log_z, C * r * ew, np.maximum(minus_d2, 0) / v**2, r * sb**2 * (1 - w * excess(w)) / 2)
+        return Tilted(
+            log_z, C * r * ew, np.maximum(minus_d2, 0) / v**2, r * sb**2 * (1 - w * hazard_minus_x(w)) / 2
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class ProbitSite:
     r"""Factor :math:`\Phi(s)`: the likelihood of a Gaussian process classifier.
 
-    With :math:`x = m / \sqrt{1 + v}`, hazard and excess at -x,
+    With :math:`x = m / \sqrt{1 + v}`, the hazard :math:`\lambda` and :math:`e(x) = \lambda(x) - x` at -x,
 
     .. math:: Z = \Phi(x), \qquad d_1 = \lambda(-x) / \sqrt{1 + v}, \qquad -d_2 = \lambda(-x)\, e(-x) / (1 + v).
 
-    It has no strength C, so no expected loss.
+    It has no weight C and therefore no expected loss.
     """
 
-    def tilted(self, m, v):
+    def tilted(self, m: Vector, v: Vector) -> Tilted:
         """Return the tilted moments."""
-        spread = np.sqrt(1 + v)
-        x = m / spread
-        slope = hazard(-x) / spread
-        return Tilted(log_ndtr(x), slope, slope * excess(-x) / spread, np.full_like(m, np.nan))
+        sd = np.sqrt(1 + v)
+        x = m / sd
+        d1 = normal_hazard(-x) / sd
+        return Tilted(log_ndtr(x), d1, d1 * hazard_minus_x(-x) / sd, np.full_like(m, np.nan))
+
+
+# The site of a support vector machine, by the power of its loss.
+SITES: dict[int, type[HingeSite] | type[SquaredHingeSite]] = {1: HingeSite, 2: SquaredHingeSite}
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,76 +170,84 @@ class EPPosterior:
     mu : array of shape (n,)
         Posterior mean of theta.
     factor : Factor
-        Of ``I + S K S`` with ``tau``: its covariance is that of the posterior.
+        The factor of ``I + S K S`` with weights ``tau``: its covariance is that of the posterior.
     mean, variance : arrays of shape (n,)
-        Cavities.
+        Means and variances of the cavities.
     tilted : Tilted
         Moments of cavities times factors.
+    rounds : int
+        How many times all sites were updated.
     """
 
     gram: Gram
     y: Vector
-    site: Any
+    site: Site
     tau: Vector
     nu: Vector
     mu: Vector
-    factor: Any
+    factor: Factor
     mean: Vector
     variance: Vector
     tilted: Tilted
     rounds: int
 
     @property
-    def start(self):
+    def start(self) -> tuple[Vector, Vector]:
         """Sites, for a warm start."""
         return self.tau, self.nu
 
     @property
-    def b(self):
+    def b(self) -> Vector:
         """Coefficients of the posterior mean: ``mu = K b``."""
         return self.nu - self.tau * self.mu
 
     @property
-    def constants(self):
+    def constants(self) -> Vector:
         """The constants ``c_i`` of eq. (3)."""
         m, v, grow = self.mean, self.variance, self.tau * self.variance
         square = 2 * m * self.nu + self.nu**2 * v - m**2 * self.tau
         return self.tilted.log_z + np.log1p(grow) / 2 - square / (2 * (1 + grow))
 
     @property
-    def log_z(self):
+    def log_z(self) -> float:
         """``ln Z_EP``; eq. (3)."""
         return float(self.constants.sum() - self.factor.logdet() / 2 + self.nu @ self.mu / 2)
 
-    def adjoint(self):
+    def adjoint(self) -> Adjoint:
         """Return the derivative of ``ln Z_EP`` in K."""
         return add_symmetric(self.factor.resolvent() * (-0.5), self.b[:, None] / 2, self.b[:, None])
 
-    def predict(self, cross, own):
+    def predict(self, cross: Matrix, own: Vector) -> tuple[Vector, Vector]:
         """Return means and variances of theta at new points from ``k(new, train)`` (m, n) and ``k(new, new)`` (m,)."""
-        return cross @ self.b, np.maximum(own - np.einsum("ij,ji->i", cross, self.factor.solve(cross.T)), 0)
+        explained = np.einsum("ij,ji->i", cross, self.factor.solve(cross.T))
+        return cross @ self.b, np.maximum(own - explained, 0)
 
 
-def class_probability(site, m, v):
+def class_probability(site: Site, m: Vector, v: Vector) -> Vector:
     r"""Return :math:`Z(m, v) / (Z(m, v) + Z(-m, v))`, the probability of the class +1 at a point with mean m, variance v."""
     v = np.maximum(v, np.finfo(float).tiny)
     return expit(site.tilted(m, v).log_z - site.tilted(-m, v).log_z)
 
 
-def expectation_propagation(gram, y, site, start=None, tolerance=TOLERANCE):
-    """Run to the fixed point.
+def expectation_propagation(
+    gram: Gram,
+    y: Vector,
+    site: Site,
+    start: tuple[Vector, Vector] | None = None,
+    tolerance: float = SITE_TOLERANCE,
+) -> EPPosterior:
+    """Iterate the sites to their fixed point and return the posterior there.
 
     Parameters
     ----------
     gram : Gram
     y : array of shape (n,)
         Signs: the factors are functions of ``y * theta``.
-    site : object
-        With a method ``tilted(m, v) -> Tilted``.
+    site : Site
     start : (tau, nu), optional
         ``start`` of a neighbouring posterior.
     tolerance : float
-        On the relative change of the sites.
+        Relative change of the sites at which the fixed point counts as reached.
 
     Returns
     -------
@@ -230,14 +260,14 @@ def expectation_propagation(gram, y, site, start=None, tolerance=TOLERANCE):
     """
     n = gram.n
     sites = FixedPoint(np.zeros(2 * n) if start is None else np.concatenate(start))
-    for rounds in range(1, ROUNDS + 1):
+    for rounds in range(1, EP_MAX_ROUNDS + 1):
         tau, nu = sites.x[:n], sites.x[n:]
         factor = gram.factor(tau)
-        V, keep, mu = factor.covariance_diag(), factor.inverse_diag(), factor.covariance(nu)
-        v, m = V / keep, (mu - V * nu) / keep  # eq. (1)
+        V, one_minus, mu = factor.covariance_diag(), factor.inverse_diag(), factor.covariance(nu)
+        v, m = V / one_minus, (mu - V * nu) / one_minus  # eq. (1)
         tilted = site.tilted(y * m, v)
-        left = 1 - v * tilted.minus_d2
-        new_tau, new_nu = tilted.minus_d2 / left, (y * tilted.d1 + m * tilted.minus_d2) / left  # eq. (2)
+        scale = 1 - v * tilted.minus_d2
+        new_tau, new_nu = tilted.minus_d2 / scale, (y * tilted.d1 + m * tilted.minus_d2) / scale  # eq. (2)
         change = max(_relative(new_tau, tau), _relative(new_nu, nu))
         if not np.isfinite(change):
             raise Undefined("expectation propagation left the finite numbers.")
@@ -247,13 +277,16 @@ def expectation_propagation(gram, y, site, start=None, tolerance=TOLERANCE):
         sites.advance(
             np.r_[new_tau - tau, new_nu - nu], change, units, lambda x: np.isfinite(x) & (x[:n] >= 0).all()
         )
-    raise Undefined(f"expectation propagation did not settle in {ROUNDS} rounds (last change {change:.1e}).")
+    raise Undefined(
+        f"expectation propagation did not settle in {EP_MAX_ROUNDS} rounds (last change {change:.1e})."
+    )
 
 
-def _relative(new, old):
-    with np.errstate(over="ignore"):  # sites that vanish: infinite is the answer
-        return np.max(np.abs(new - old)) / _largest(new)
+def _relative(new: Vector, old: Vector) -> float:
+    # All sites may vanish; the relative change is then infinite.
+    with np.errstate(over="ignore"):
+        return float(np.max(np.abs(new - old)) / _largest(new))
 
 
-def _largest(x):
-    return max(np.max(np.abs(x)), np.finfo(float).tiny)
+def _largest(x: Vector) -> float:
+    return float(max(np.max(np.abs(x)), np.finfo(float).tiny))

@@ -13,7 +13,8 @@ tune, kinks are harmless. *Hamiltonian Monte Carlo* with exact rotations of the 
           v \mathrel{+}= \tfrac h2 \Sigma\rho, \qquad x = \theta - \mu,  \tag{2}
 
 with the energy change :math:`\Delta U + \sum_{kicks} (k\rho'v + \tfrac12 k^2 \rho'\Sigma\rho)`, :math:`k = h/2`. With
-:math:`\mu = \nu = \tau = 0` it is Gold and Sollich's sampler in stable form; their own is :func:`gold_sollich_draws`.
+:math:`\mu = \nu = \tau = 0` it is Gold and Sollich's sampler in stable form; their own is :func:`gold_sollich_draws`, which
+only the tests use, as a second opinion.
 
 References
 ----------
@@ -25,15 +26,24 @@ References
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from foldless.core.contracts import Matrix, Vector
+from foldless.core.contracts import Factor, Matrix, Vector
+from foldless.machines.losses import MarginLoss
 
-BURN = 100  # rounds of slice sampling from draws of the reference
-TUNE = 60  # trajectories that adapt the step
-STEP = 0.3
+# Rounds of slice sampling that bring draws of the reference to the posterior.
+BURN_IN_ROUNDS = 100
+# Trajectories that adapt the step, and the step they begin with.
+STEP_TRAJECTORIES = 60
+FIRST_STEP = 0.3
+# The step is adapted to this acceptance, after blocks of so many trajectories, up to this length.
+TARGET_ACCEPTANCE, BLOCK_TRAJECTORIES, STEP_MAX = 0.7, 4, 1.4
+# A trajectory turns by about this angle (radians), in at most so many steps.
+TRAJECTORY_ANGLE, TRAJECTORY_MAX_STEPS = 1.4, 20
+# The step of each trajectory is drawn between these multiples of the adapted one.
+STEP_FACTORS = (0.7, 1.3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,120 +53,126 @@ class Reference:
     Parameters
     ----------
     factor : Factor
-        Of ``I + S K S`` with the weights tau.
+        The factor of ``I + S K S`` with the weights tau.
     nu : array of shape (n,)
+        Shifts of the sites.
     """
 
-    factor: Any
+    factor: Factor
     nu: Vector
 
     @property
-    def tau(self):
+    def tau(self) -> Vector:
         """Precisions of the sites."""
         return self.factor.w
 
     @cached_property
-    def mu(self):
+    def mu(self) -> Vector:
         """Mean."""
         return self.factor.covariance(self.nu)
 
     @cached_property
-    def root(self):
+    def root(self) -> Matrix:
         """A root of the covariance, (n, r)."""
         return self.factor.covariance_root()
 
     @cached_property
-    def _square(self):
+    def _covariance(self) -> Matrix | None:
+        """The covariance if its root is square, so that one product with it costs less than two with the root."""
         return self.root @ self.root.T if self.root.shape[0] == self.root.shape[1] else None
 
-    def times(self, M):
+    def times(self, M: Matrix) -> Matrix:
         """Return ``Sigma M``."""
-        return self._square @ M if self._square is not None else self.root @ (self.root.T @ M)
+        return self.root @ (self.root.T @ M) if self._covariance is None else self._covariance @ M
 
-    def draw(self, rng, chains):
+    def draw(self, rng: np.random.Generator, chains: int) -> Matrix:
         """Return draws of ``N(0, Sigma)`` as columns."""
         return self.root @ rng.normal(size=(self.root.shape[1], chains))
 
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """The energy U of eq. (1), times a temper between 0 (the reference) and 1 (the posterior)."""
+    """The density of eq. (1), with U times a temper between 0 (the reference) and 1 (the posterior)."""
 
     reference: Reference
     y: Vector
     C: Vector
-    loss: Any
+    loss: MarginLoss
     temper: float = 1.0
 
-    def losses(self, theta):
+    def losses(self, theta: Matrix) -> Vector:
         """Return ``sum_i l(s_i)`` of every column."""
         return np.sum(self.loss.value(self.y[:, None] * theta), axis=0)
 
-    def pull(self, theta):
+    def pull(self, theta: Matrix) -> Matrix:
         """Return ``g``, minus the gradient of V."""
         return (self.C * self.y)[:, None] * self.loss.pull(self.y[:, None] * theta)
 
-    def force(self, theta):
+    def force(self, theta: Matrix) -> Matrix:
         """Return ``rho``, minus the gradient of U."""
         return self.pull(theta) - self.reference.nu[:, None] + self.reference.tau[:, None] * theta
 
-    def energy(self, theta):
+    def energy(self, theta: Matrix) -> Vector:
         """Return ``U`` of every column."""
         V = self.C @ self.loss.value(self.y[:, None] * theta)
         return V + self.reference.nu @ theta - self.reference.tau @ theta**2 / 2
 
 
-def stream(seed, *labels):
-    """Return the generator of one labelled step: two runs with one seed use the same numbers at the same step."""
+def stream(seed: int, *labels: int) -> np.random.Generator:
+    """Return the random generator of one labelled step, so that two runs with one seed use the same numbers at it."""
     return np.random.default_rng([seed, *labels])
 
 
-def slice_round(target, theta, rng):
+def slice_round(target: Target, theta: Matrix, rng: np.random.Generator) -> Matrix:
     """Return all chains after one round of elliptical slice sampling."""
     reference, t = target.reference, target.temper
     chains = theta.shape[1]
     mu = reference.mu[:, None]
     x, z, new = theta - mu, reference.draw(rng, chains), theta.copy()
     level = np.log(rng.uniform(size=chains)) - t * target.energy(theta)
-    phi = rng.uniform(0, 2 * np.pi, chains)
-    low, high, left = phi - 2 * np.pi, phi.copy(), np.arange(chains)
-    while left.size:
-        proposal = mu + x[:, left] * np.cos(phi[left]) + z[:, left] * np.sin(phi[left])
-        good = -t * target.energy(proposal) > level[left]
-        new[:, left[good]] = proposal[:, good]
-        left = left[~good]
-        back = phi[left] < 0
-        low[left[back]], high[left[~back]] = phi[left[back]], phi[left[~back]]
-        phi[left] = rng.uniform(low[left], high[left])
+    phi = np.asarray(rng.uniform(0, 2 * np.pi, chains))
+    low, high, active = phi - 2 * np.pi, phi.copy(), np.arange(chains)
+    while active.size:
+        proposal = mu + x[:, active] * np.cos(phi[active]) + z[:, active] * np.sin(phi[active])
+        accepted = -t * target.energy(proposal) > level[active]
+        new[:, active[accepted]] = proposal[:, accepted]
+        active = active[~accepted]
+        below = phi[active] < 0
+        low[active[below]], high[active[~below]] = phi[active[below]], phi[active[~below]]
+        phi[active] = rng.uniform(low[active], high[active])
     return new
 
 
-def trajectory(target, theta, h, steps, rng):
+def trajectory(
+    target: Target, theta: Matrix, h: float, steps: int, rng: np.random.Generator
+) -> tuple[Matrix, NDArray[np.bool_]]:
     """Return all chains after one trajectory of eq. (2), and which of them moved."""
     reference, t, k = target.reference, target.temper, h / 2
     mu = reference.mu[:, None]
     x, v = theta - mu, reference.draw(rng, theta.shape[1])
     rho = t * target.force(theta)
-    turned, change = reference.times(rho), -t * target.energy(theta)
+    pushed, change = reference.times(rho), -t * target.energy(theta)
     for _ in range(steps):
-        change = change + _kick(rho, v, turned, k)
-        v = v + k * turned
+        change = change + _kick(rho, v, pushed, k)
+        v = v + k * pushed
         x, v = x * np.cos(h) + v * np.sin(h), v * np.cos(h) - x * np.sin(h)
         rho = t * target.force(x + mu)
-        turned = reference.times(rho)
-        change = change + _kick(rho, v, turned, k)
-        v = v + k * turned
+        pushed = reference.times(rho)
+        change = change + _kick(rho, v, pushed, k)
+        v = v + k * pushed
     new = x + mu
     moved = np.log(rng.uniform(size=theta.shape[1])) < -(change + t * target.energy(new))
     return np.where(moved, new, theta), moved
 
 
-def _kick(rho, v, turned, k):
+def _kick(rho: Matrix, v: Matrix, pushed: Matrix, k: float) -> Vector:
     """Return the kinetic energy that a kick of length k adds."""
-    return k * np.einsum("ij,ij->j", rho, v) + k**2 / 2 * np.einsum("ij,ij->j", rho, turned)
+    return k * np.einsum("ij,ij->j", rho, v) + k**2 / 2 * np.einsum("ij,ij->j", rho, pushed)
 
 
-def draws(target, seed, chains=32, number=200, theta=None) -> Iterator[Matrix]:
+def draws(
+    target: Target, seed: int, chains: int = 32, number: int = 200, theta: Matrix | None = None
+) -> Iterator[Matrix]:
     """Yield ``number`` states of all chains, (n, chains) each.
 
     Parameters
@@ -170,40 +186,53 @@ def draws(target, seed, chains=32, number=200, theta=None) -> Iterator[Matrix]:
     """
     if chains < 2:
         raise ValueError(
-            f"chains must be at least 2, got {chains!r}: one chain cannot tell whether it has converged."
+            f"chains must be at least 2, got {chains!r}: one chain cannot show whether it has converged."
         )
     if theta is None:
         theta = target.reference.mu[:, None] + target.reference.draw(stream(seed, 0), chains)
-        for i in range(BURN):
+        for i in range(BURN_IN_ROUNDS):
             theta = slice_round(target, theta, stream(seed, 1, i))
-    theta, h = _tune(target, theta, seed)
+    theta, h = _adapt_step(target, theta, seed)
     for i in range(number):
         rng = stream(seed, 3, i)
-        jittered = h * rng.uniform(0.7, 1.3)
-        theta, _ = trajectory(target, theta, jittered, _steps(h), rng)
+        theta, _ = trajectory(target, theta, h * rng.uniform(*STEP_FACTORS), _steps(h), rng)
         yield theta
 
 
-def _steps(h):
-    return int(min(20, np.ceil(1.4 / h)))
+def _steps(h: float) -> int:
+    return int(min(TRAJECTORY_MAX_STEPS, np.ceil(TRAJECTORY_ANGLE / h)))
 
 
-def _tune(target, theta, seed):
-    """Adapt the step to an acceptance of 0.7 in blocks of four trajectories."""
-    log_h, block = np.log(STEP), []
-    for i in range(TUNE):
+def _adapt_step(target: Target, theta: Matrix, seed: int) -> tuple[Matrix, float]:
+    """Return the chains after some trajectories, and the step adapted to the target acceptance on the way."""
+    log_h, accepted = np.log(FIRST_STEP), []
+    for i in range(STEP_TRAJECTORIES):
         rng = stream(seed, 2, i)
-        h = np.exp(log_h)
-        theta, moved = trajectory(target, theta, h * rng.uniform(0.7, 1.3), _steps(h), rng)
-        block.append(moved.mean())
-        if len(block) == 4:
-            log_h = min(log_h + 0.7 * (np.mean(block) - 0.7), np.log(1.4))
-            block = []
+        h = float(np.exp(log_h))
+        theta, moved = trajectory(target, theta, h * rng.uniform(*STEP_FACTORS), _steps(h), rng)
+        accepted.append(moved.mean())
+        if len(accepted) == BLOCK_TRAJECTORIES:
+            log_h = min(log_h + 0.7 * (np.mean(accepted) - TARGET_ACCEPTANCE), np.log(STEP_MAX))
+            accepted = []
     return theta, float(np.exp(log_h))
 
 
-def gold_sollich_draws(K, y, C, loss, alpha, number, h, seed, steps=1, refresh="one"):
+def gold_sollich_draws(
+    K: Matrix,
+    y: Vector,
+    C: Vector,
+    loss: MarginLoss,
+    alpha: Vector,
+    number: int,
+    h: float,
+    seed: int,
+    steps: int = 1,
+    refresh: str = "one",
+) -> Iterator[tuple[Vector, Vector]]:
     r"""Yield states of the sampler of [1]_: one chain, :math:`H = \tfrac12 p'Kp + \tfrac12\theta'K^{-1}\theta + V`.
+
+    Nothing in the library calls it: the tests compare it with :func:`draws`, which takes fewer steps and needs no inverse
+    of K.
 
     The state is :math:`\tilde\theta = K^{-1}\theta`, started at :math:`y \circ \alpha`. After a rejection the momentum is
     negated, which the paper does not say and partial refreshment needs.
@@ -221,7 +250,7 @@ def gold_sollich_draws(K, y, C, loss, alpha, number, h, seed, steps=1, refresh="
     steps : int
         Leapfrog steps of a trajectory.
     refresh : {"one", "all"}
-        Draw one momentum per trajectory anew, as the paper does, or all of them.
+        Redraw one momentum per trajectory, as the paper does, or all of them.
 
     Yields
     ------
@@ -229,11 +258,16 @@ def gold_sollich_draws(K, y, C, loss, alpha, number, h, seed, steps=1, refresh="
         :math:`\theta` and :math:`K^{-1}\theta`.
     """
     rng = np.random.default_rng(seed)
-    root = np.linalg.cholesky(K)
-    tilde, p = y * alpha, np.linalg.solve(root.T, rng.normal(size=len(y)))
+    root = np.asarray(np.linalg.cholesky(K), dtype=np.float64)
+    tilde, p = y * alpha, _momenta(root, rng)
     theta = K @ tilde
-    pull = lambda theta: C * y * loss.pull(y * theta)
-    energy = lambda p, theta, tilde: p @ K @ p / 2 + theta @ tilde / 2 + C @ loss.value(y * theta)
+
+    def pull(theta: Vector) -> Vector:
+        return C * y * loss.pull(y * theta)
+
+    def energy(p: Vector, theta: Vector, tilde: Vector) -> float:
+        return float(p @ K @ p / 2 + theta @ tilde / 2 + C @ loss.value(y * theta))
+
     for _ in range(number):
         p = _refreshed(K, root, p, refresh, rng)
         q, new, new_tilde = p, theta, tilde
@@ -249,10 +283,16 @@ def gold_sollich_draws(K, y, C, loss, alpha, number, h, seed, steps=1, refresh="
         yield theta, tilde
 
 
-def _refreshed(K, root, p, refresh, rng):
+def _refreshed(K: Matrix, root: Matrix, p: Vector, refresh: str, rng: np.random.Generator) -> Vector:
+    """Return the momenta after one of them, or all, were redrawn."""
     if refresh == "all":
-        return np.linalg.solve(root.T, rng.normal(size=len(p)))
+        return _momenta(root, rng)
     i = rng.integers(len(p))
     p = p.copy()
     p[i] = -(K[i] @ p - K[i, i] * p[i]) / K[i, i] + rng.normal() / np.sqrt(K[i, i])
     return p
+
+
+def _momenta(root: Matrix, rng: np.random.Generator) -> Vector:
+    """Return a draw of ``N(0, K^{-1})`` for a lower triangular root of K."""
+    return np.asarray(np.linalg.solve(root.T, rng.normal(size=len(root))), dtype=np.float64)
