@@ -35,7 +35,6 @@ class _TracePenalised(Criterion):
     eta: float
     tune_kernel: bool
     unit: ClassVar[str] = "nats a row"
-    value_scale: ClassVar[float | None] = 1.0
     may_diverge_in_C: ClassVar[bool] = True
 
     @property
@@ -145,6 +144,7 @@ class KRICSollich(_TracePenalised):
     tune_kernel: bool = False
     name: ClassVar[str] = "kric-sollich"
     title: ClassVar[str] = "Information criterion of Kobayashi and Komaki with Sollich's likelihood"
+    value_scale: ClassVar[float | None] = 1.0
 
     def __post_init__(self) -> None:
         if self.form not in ("consistent", "hybrid"):
