@@ -182,6 +182,7 @@ def test_the_function_compare_and_its_module_do_not_fight():
     assert inspect.isfunction(foldless.compare)
 
 
+@pytest.mark.filterwarnings("error::foldless.core.errors.AdviceWarning")
 def test_the_lines_of_the_readme_run():
     found = doctest.testfile(str(ROOT / "README.md"), module_relative=False, optionflags=doctest.ELLIPSIS)
     assert found.attempted >= 9

@@ -392,7 +392,9 @@ def test_the_demonstration_as_json(tmp_path, monkeypatch, capsys):
         "foldless.cli.commands.demo.grid_search", lambda *_: Baseline(1.0, 2.0, 0.1, 0.2, 3, 4.0)
     )
     assert run(["demo", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    printed = capsys.readouterr()
+    found = json.loads(printed.out)
+    assert "note:" not in printed.err
     assert found["foldless"]["target"] == "diagnosis"
     assert found["grid_search"]["held_out_error"] == 0.2
 

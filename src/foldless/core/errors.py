@@ -116,3 +116,55 @@ class CriterionWarning(FoldlessWarning):
 
 class LandmarkWarning(FoldlessWarning):
     """More landmarks were asked for than there are rows."""
+
+
+class AdviceWarning(FoldlessWarning):
+    """A fit that is likely to disappoint; the message says why and what to do."""
+
+
+class BoundWarning(AdviceWarning):
+    """The tuned regularisation is at an end of its range."""
+
+    def __init__(self, name: str, closest: bool, criterion: str):
+        fits = "as closely" if closest else "as loosely"
+        cure = (
+            "If the data are not free of noise, the criterion is misled: try another one, or fix"
+            if closest
+            else "The inputs may say nothing about the target: scale them, try another kernel, or fix"
+        )
+        super().__init__(
+            f"{criterion} chose {name} at the end of its range that fits {fits} as possible. {cure} {name}."
+        )
+
+
+class ManyParametersWarning(AdviceWarning):
+    """More parameters were tuned than the rows can determine."""
+
+    def __init__(self, n_parameters: int, n_rows: int, rows_per_parameter: int):
+        super().__init__(
+            f"{n_parameters} parameters were tuned on {n_rows} rows; below {rows_per_parameter} rows per parameter the "
+            "criterion is too optimistic and may choose noise. Tune fewer (kernel='rbf' has one length scale, a fixed C "
+            "none), or check the result on rows held out."
+        )
+
+
+class ConstantPredictionWarning(AdviceWarning):
+    """Every prediction is the same."""
+
+    def __init__(self, what: str):
+        cure = "balance the classes with class_weight='balanced', " if what == "class" else ""
+        super().__init__(
+            f"the fit predicts the same {what} everywhere: no relation to the inputs was found. Scale the inputs, "
+            f"{cure}try another kernel or criterion, or look for informative columns."
+        )
+
+
+class InputScaleWarning(AdviceWarning):
+    """Columns of very different scales share one length scale."""
+
+    def __init__(self, small: object, small_scale: float, large: object, large_scale: float):
+        super().__init__(
+            f"the standard deviations of the columns range from {small_scale:.2g} (column {small!r}) to "
+            f"{large_scale:.2g} (column {large!r}), and the kernel has one length scale for all, so that the small ones are ignored. Scale "
+            "them: make_pipeline(StandardScaler(), ...); or use kernel='rbf-ard'."
+        )

@@ -14,9 +14,17 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from foldless.core.contracts import Machine, Matrix, Vector
+from foldless.core.errors import AdviceWarning
 from foldless.core.linalg import check_semidefinite
 from foldless.core.targets import MIN_ROWS, class_index, encode_labels
 from foldless.criteria.base import Criterion
+from foldless.estimators.advice import (
+    bound_warning,
+    constant_warning,
+    parameters_warning,
+    scale_warning,
+    warn_about,
+)
 from foldless.estimators.validation import naming_text_columns
 from foldless.grams.expansion import CellExpansion, Expansion
 from foldless.kernels import gram
@@ -26,6 +34,8 @@ from foldless.tuning.result import Selection
 from foldless.tuning.select import select
 
 PREDICT_BLOCK_ENTRIES = 2_000_000
+# Predictions for so many training rows show whether all predictions are the same.
+ADVICE_MAX_ROWS = 200
 
 KernelLike: TypeAlias = str | Kernel | Sequence[str | Kernel]
 CriterionLike: TypeAlias = str | Criterion
@@ -133,18 +143,40 @@ class BaseKernelEstimator(BaseEstimator):
         """Return the parameter of the estimator that a machine's hyper-parameter stands for."""
         return {"C": machine.C}
 
+    def _advise(self, X: Any, Y: Matrix) -> None:
+        """Warn about a fit that is likely to disappoint; if nothing was tuned, it is what the user asked for."""
+        selection = self.selection_
+        tuned = {name for name in self._machine_params(selection.machine) if getattr(self, name) is None}
+        n_parameters = len(selection.objective.kernel.theta) + len(tuned)
+        if n_parameters == 0:
+            return
+        found: list[AdviceWarning | None] = [bound_warning(selection, X, name) for name in tuned]
+        found.append(parameters_warning(n_parameters, X.shape[0]))
+        if not self._pairwise:
+            outputs = self._outputs_at(X[:ADVICE_MAX_ROWS])
+            names = getattr(self, "feature_names_in_", range(X.shape[1]))
+            found.append(scale_warning(selection.objective.kernel, X, names))
+            found.append(constant_warning(outputs, Y[:ADVICE_MAX_ROWS]))
+        warn_about(found)
+
     def _outputs(self, X: ArrayLike) -> Matrix:
         """Return the outputs (n, k) at new points."""
-        check_is_fitted(self)
-        if self.cells_ is not None:
-            return self._each_block(X, partial(self.cells_, self.kernel_))
-        return self._each_block(X, lambda rows: self._cross(rows) @ self.dual_coef_.T) + self.intercept_
+        return self._outputs_at(self._check_points(X))
 
-    def _each_block(self, X: ArrayLike, compute: Callable[[Any], np.ndarray]) -> np.ndarray:
-        """Check new points and compute something for a block of rows at a time."""
+    def _check_points(self, X: ArrayLike) -> Any:
+        """Return new points as an array or a CSR matrix of numbers."""
         check_is_fitted(self)
         with naming_text_columns(X):
-            points: Any = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+            return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+
+    def _outputs_at(self, points: Any) -> Matrix:
+        """Return the outputs (n, k) at points that have been checked."""
+        if self.cells_ is not None:
+            return self._each_block(points, partial(self.cells_, self.kernel_))
+        return self._each_block(points, lambda rows: self._cross(rows) @ self.dual_coef_.T) + self.intercept_
+
+    def _each_block(self, points: Any, compute: Callable[[Any], np.ndarray]) -> np.ndarray:
+        """Compute something for a block of rows at a time."""
         n_points = self.dual_coef_.shape[1] if self.cells_ is None else self.cells_.n_points
         step = max(1, PREDICT_BLOCK_ENTRIES // max(1, n_points))
         return np.concatenate([compute(points[i : i + step]) for i in range(0, points.shape[0], step)])

@@ -134,6 +134,7 @@ class KernelLogisticRegression(ClassifierMixin, BaseKernelClassifier):
         outputs = left_out_outputs(selection.solution)
         self.loo_decision_ = self._one_or_all(outputs)
         self.loo_proba_ = self._probabilities(outputs)
+        self._advise(X, Y)
         return self
 
     @property

@@ -129,6 +129,7 @@ class KernelLSSVC(ClassifierMixin, BaseKernelClassifier):
         self.loo_decision_ = self._one_or_all(outputs)
         self.calibration_ = calibrate(outputs, Y, counts)
         self.loo_proba_ = self.calibration_(outputs)
+        self._advise(X, Y)
         return self
 
     def predict_proba(self, X: ArrayLike) -> Matrix:

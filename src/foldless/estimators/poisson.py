@@ -112,9 +112,11 @@ class KernelPoissonRegressor(RegressorMixin, BaseKernelEstimator):
         X, y, counts = self._drop_weightless_rows(X, np.asarray(y, dtype=float), sample_weight)
         Poisson().check(y)
         machine = SmoothMachine(Poisson(), 1 / alpha, bias=True, weights=counts, row_counts=counts)
-        selection = self._select(X, y[:, None], machine, tune_machine=tune_alpha)
+        Y = y[:, None]
+        selection = self._select(X, Y, machine, tune_machine=tune_alpha)
         self._store(selection)
         self.loo_decision_ = left_out_outputs(selection.solution)[:, 0]
+        self._advise(X, Y)
         return self
 
     def _machine_params(self, machine: Any) -> dict[str, float]:

@@ -145,6 +145,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
                 self.noise_variance_ = selection.solution.variances()
         if selection.criterion.name == "loo":
             self.loo_decision_ = self._shaped(left_out_outputs(selection.solution))
+        self._advise(X, Y)
         return self
 
     def _machine_params(self, machine: Any) -> dict[str, float]:
@@ -181,10 +182,11 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
         sd : array of the same shape
             Only with ``return_std=True``, as in scikit-learn's Gaussian processes.
         """
-        mean = self._shaped(self._outputs(X))
-        return (mean, self._deviations(X)) if return_std else mean
+        points = self._check_points(X)
+        mean = self._shaped(self._outputs_at(points))
+        return (mean, self._deviations_at(points)) if return_std else mean
 
-    def _deviations(self, X: ArrayLike) -> np.ndarray:
+    def _deviations_at(self, points: Any) -> np.ndarray:
         if self._pairwise:
             raise Undefined(
                 "standard deviations need k(x, x) of the new points, which kernel='precomputed' lacks."
@@ -199,7 +201,9 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
                 "standard deviations."
             )
         variance = self._posterior_variance()
-        relative = self._each_block(X, lambda rows: variance(self._cross(rows), diagonal(self.kernel_, rows)))
+        relative = self._each_block(
+            points, lambda rows: variance(self._cross(rows), diagonal(self.kernel_, rows))
+        )
         return self._shaped(np.sqrt(np.multiply.outer(relative, self.noise_variance_ / self.alpha_)))
 
     def _posterior_variance(self) -> PosteriorVariance:

@@ -120,12 +120,15 @@ class KernelSubsetRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegresso
         X, Y, counts = self._check_targets(X, y, sample_weight)
         bias = bool(self.fit_intercept)
         if self.indices is None:
-            return self._grow(X, Y, Subset([0], bias, counts, counts))
-        indices = self._given_indices()
-        self._store(self._select(X, Y, Subset(indices, bias, counts, counts), tune_machine=False))
-        return self._keep(indices)
+            self._grow(X, Y, Subset([0], bias, counts, counts))
+        else:
+            indices = self._given_indices()
+            self._store(self._select(X, Y, Subset(indices, bias, counts, counts), tune_machine=False))
+            self._keep(indices)
+        self._advise(X, Y)
+        return self
 
-    def _grow(self, X: Any, Y: Matrix, machine: Subset) -> Self:
+    def _grow(self, X: Any, Y: Matrix, machine: Subset) -> None:
         """Tune the kernel by ridge regression, then add functions one by one."""
         ridge = Ridge(1.0, machine.bias, machine.weights, row_counts=machine.row_counts)
         criterion = as_criterion(self.criterion)
@@ -140,7 +143,7 @@ class KernelSubsetRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegresso
         reading = criterion(solution)
         self._store(replace(tuned.with_solution(machine, solution), criterion=criterion, reading=reading))
         self.path_ = found.values
-        return self._keep(found.indices)
+        self._keep(found.indices)
 
     def _form(self, n: int) -> str:
         """Return the form of the Gram in which the basis functions are chosen: one matrix for all rows."""
@@ -157,12 +160,11 @@ class KernelSubsetRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegresso
             return place[indices]
         return indices
 
-    def _keep(self, indices: Rows) -> Self:
+    def _keep(self, indices: Rows) -> None:
         """Keep the points and coefficients of the chosen rows."""
         self.indices_ = self._rows[indices]
         self.X_fit_ = self.indices_ if self._pairwise else self.X_fit_[indices]
         self.dual_coef_ = self.dual_coef_[:, indices]
-        return self
 
     def _machine_params(self, machine: Any) -> dict[str, float]:
         return {}

@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
 from sklearn.utils import compute_sample_weight
-from sklearn.utils.validation import check_is_fitted
 
 from foldless.core.contracts import Matrix, Vector
 from foldless.core.errors import UnknownName
@@ -181,6 +180,7 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
         self.loo_proba_ = None if self.calibration_ is None else self.calibration_(outputs)
         if self._posterior is None and selection.form == "whole":
             self._keep_support()
+        self._advise(X, Y)
         return self
 
     def _criterion(self) -> Criterion:
@@ -235,17 +235,16 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
         coefficients = builder.expansion(gram, b)[1].T
         return coefficients, [variance_matrix(gram, posterior.factor) for posterior in posteriors]
 
-    def _outputs(self, X: ArrayLike) -> Matrix:
-        check_is_fitted(self)
+    def _outputs_at(self, points: Any) -> Matrix:
         if self._posterior is None:
-            return super()._outputs(X)
+            return super()._outputs_at(points)
         coefficients, matrices = self._posterior
         site = SITES[self.loss](self.C_)
 
         def block(rows: Any) -> Matrix:
             return log_odds(site, self._cross(rows), self._prior_variances(rows), coefficients, matrices)
 
-        return self._each_block(X, block)
+        return self._each_block(points, block)
 
     def _prior_variances(self, X: Any) -> Vector:
         if self._pairwise:

@@ -1,0 +1,82 @@
+"""Warnings about fits that are likely to disappoint: the reason, in numbers, and a cure. At most one of a kind per fit."""
+
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.gaussian_process.kernels import Kernel
+
+from foldless.core.contracts import Matrix
+from foldless.core.errors import (
+    AdviceWarning,
+    BoundWarning,
+    ConstantPredictionWarning,
+    InputScaleWarning,
+    ManyParametersWarning,
+)
+from foldless.core.targets import class_index, is_pm1
+from foldless.tuning.result import Selection
+from foldless.tuning.search_space import SearchSpace
+
+ROWS_PER_PARAMETER = 20
+MAX_SCALE_RATIO = 30.0
+# C or alpha is at its bound if it is closer than this fraction of the range of its logarithm.
+BOUND_FRACTION = 1e-3
+# Predictions are constant if their standard deviation is below this fraction of that of the targets.
+CONSTANT_FRACTION = 1e-6
+
+
+def warn_about(found: Iterable[AdviceWarning | None]) -> None:
+    """Warn, as from the line that called ``fit``."""
+    for warning in found:
+        if warning is not None:
+            warnings.warn(warning, stacklevel=4)
+
+
+def bound_warning(selection: Selection, X: Any, name: str) -> BoundWarning | None:
+    """Return a warning if the tuned regularisation called ``name`` (C or alpha) is at an end of its range."""
+    machine = selection.machine
+    box = SearchSpace.around(selection.objective.kernel, machine, X).box
+    theta, low, high = machine.theta[-1], box.low[-1], box.high[-1]
+    margin = BOUND_FRACTION * (high - low)
+    if low + margin < theta < high - margin:
+        return None
+    closest = (theta >= high - margin) == (machine.sign > 0)
+    return BoundWarning(name, closest, selection.criterion.name)
+
+
+def parameters_warning(n_parameters: int, n_rows: int) -> ManyParametersWarning | None:
+    """Return a warning if more than one parameter per twenty rows was tuned."""
+    many = n_parameters * ROWS_PER_PARAMETER > n_rows
+    return ManyParametersWarning(n_parameters, n_rows, ROWS_PER_PARAMETER) if many else None
+
+
+def scale_warning(kernel: Kernel, X: Any, names: Sequence[Any]) -> InputScaleWarning | None:
+    """Return a warning if a tuned kernel has one length scale for columns, called ``names``, of very different scales."""
+    if issparse(X) or not _tunes_one_length_scale(kernel):
+        return None
+    deviations = np.std(X, axis=0)
+    columns = np.flatnonzero(deviations > 0)
+    if len(columns) == 0:
+        return None
+    i, j = columns[np.argmin(deviations[columns])], columns[np.argmax(deviations[columns])]
+    if deviations[j] <= MAX_SCALE_RATIO * deviations[i]:
+        return None
+    return InputScaleWarning(names[i], float(deviations[i]), names[j], float(deviations[j]))
+
+
+def _tunes_one_length_scale(kernel: Kernel) -> bool:
+    widths = [h for h in kernel.hyperparameters if h.name.endswith("length_scale") and not h.fixed]
+    return bool(widths) and all(h.n_elements == 1 for h in widths)
+
+
+def constant_warning(outputs: Matrix, Y: Matrix) -> ConstantPredictionWarning | None:
+    """Return a warning if all outputs (n, k) predict the same class or number, though the targets (n, k) differ."""
+    if is_pm1(Y):
+        one_class = len(np.unique(class_index(outputs))) == 1 < len(np.unique(class_index(Y)))
+        return ConstantPredictionWarning("class") if one_class else None
+    varies = np.std(Y, axis=0)
+    constant = np.any(varies) and np.all(np.std(outputs, axis=0) <= CONSTANT_FRACTION * varies)
+    return ConstantPredictionWarning("number") if constant else None

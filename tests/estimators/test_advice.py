@@ -1,0 +1,113 @@
+"""Fits that are likely to disappoint warn: once, with the reason and a cure that works."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.preprocessing import StandardScaler
+
+from foldless import KernelLogisticRegression, KernelLSSVC, KernelRidgeRegressor
+from foldless.core.errors import (
+    AdviceWarning,
+    BoundWarning,
+    ConstantPredictionWarning,
+    InputScaleWarning,
+    ManyParametersWarning,
+)
+from foldless.datasets import make_ripley
+from foldless.estimators.registry import MACHINES
+
+TUNED = [name for name in MACHINES if name != "subset"]
+
+
+def advice(estimator, X, y):
+    """Types of the advice of one fit, with repetitions."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always", AdviceWarning)
+        estimator.fit(X, y)
+    assert all(
+        warning.filename == __file__ for warning in found if issubclass(warning.category, AdviceWarning)
+    )
+    return [warning.category for warning in found if issubclass(warning.category, AdviceWarning)]
+
+
+def problem(task, n=120):
+    X, y = make_ripley(n, random_state=1)
+    return X, y if task == "classification" else np.random.default_rng(0).poisson(
+        np.exp(1 + np.sin(3 * X[:, 0]))
+    )
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_an_ordinary_fit_gives_no_advice(name):
+    estimator = MACHINES[name].estimator()
+    assert advice(estimator, *problem(MACHINES[name].task)) == []
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_columns_of_different_scales_are_named_and_scaling_cures_it(name):
+    X, y = problem(MACHINES[name].task)
+    wide = pd.DataFrame(X * [1.0, 200.0], columns=["length", "mass"])
+    estimator = MACHINES[name].estimator
+    with pytest.warns(InputScaleWarning, match="column 'length'.*column 'mass'.*StandardScaler"):
+        estimator().fit(wide, y)
+    assert advice(estimator(), wide, y).count(InputScaleWarning) == 1
+    assert InputScaleWarning not in advice(estimator(), StandardScaler().fit_transform(wide), y)
+    assert InputScaleWarning not in advice(estimator("rbf-ard"), wide, y)
+
+
+def test_scales_up_to_thirty_give_no_advice():
+    X, y = problem("classification")
+    X = StandardScaler().fit_transform(X)
+    assert InputScaleWarning not in advice(KernelLSSVC(), X * [1.0, 29.9], y)
+    assert InputScaleWarning in advice(KernelLSSVC(), X * [1.0, 30.1], y)
+    assert InputScaleWarning not in advice(KernelLSSVC(), np.c_[X, np.ones(len(X))], y)
+
+
+@pytest.mark.parametrize("name", TUNED)
+def test_more_than_one_parameter_per_twenty_rows_is_too_many(name):
+    X, y = problem(MACHINES[name].task, 40)
+    estimator = MACHINES[name].estimator
+    assert ManyParametersWarning not in advice(estimator(), X, y)
+    assert advice(estimator("rbf-ard"), X, y).count(ManyParametersWarning) == 1
+    fixed = {"alpha": 1.0} if MACHINES[name].task == "regression" else {"C": 1.0}
+    assert ManyParametersWarning not in advice(estimator("rbf-ard", **fixed), X, y)
+
+
+def test_a_constant_class_is_noticed(rng):
+    X, y = rng.normal(size=(150, 2)), (np.arange(150) % 15 == 0).astype(int)
+    with pytest.warns(ConstantPredictionWarning, match="the same class .* class_weight='balanced'"):
+        KernelLSSVC().fit(X, y)
+    assert ConstantPredictionWarning not in advice(KernelLSSVC(class_weight="balanced"), X, y)
+
+
+@pytest.mark.parametrize("name", ["ridge", "poisson"])
+def test_a_constant_number_is_noticed(name, rng):
+    with pytest.warns(ConstantPredictionWarning, match="the same number everywhere"):
+        MACHINES[name].estimator().fit(np.ones((60, 2)), rng.poisson(3.0, size=60))
+
+
+def test_a_constant_target_is_predicted_without_advice(rng):
+    X = rng.normal(size=(60, 2))
+    assert ConstantPredictionWarning not in advice(KernelRidgeRegressor(), X, np.full(60, 2.0))
+
+
+def test_a_regularisation_at_its_bound_is_named(rng):
+    """Clusters far apart are fitted better by every larger C, targets orthogonal to the inputs by every larger alpha."""
+    y = np.repeat([0, 1], 40)
+    apart = rng.normal(size=(80, 1)) + 20 * y[:, None]
+    line, noise = np.c_[np.ones(80), apart], rng.normal(size=80)
+    unrelated = noise - line @ np.linalg.lstsq(line, noise)[0]
+    model = KernelLogisticRegression("linear")
+    with pytest.warns(BoundWarning, match="loo chose C at the end .* fits as closely .* fix C"):
+        model.fit(apart, y)
+    assert advice(model.set_params(C=model.C_), apart, y) == []
+    with pytest.warns(BoundWarning, match="loo chose alpha at the end .* fits as loosely .* fix alpha"):
+        KernelRidgeRegressor("linear", search="grid").fit(apart, unrelated)
+
+
+def test_what_the_user_fixed_gives_no_advice(rng):
+    X, y = rng.normal(size=(12, 2)) * [1.0, 1e3], np.arange(12) % 2
+    assert advice(KernelLogisticRegression(RBF(1.0, "fixed"), C=1e-9), X, y) == []
