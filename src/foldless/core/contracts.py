@@ -96,6 +96,11 @@ class Machine(ABC):
     """Number of equal rows that each row stands for (n,); ``None`` stands for ones."""
 
     @property
+    def loss_weights(self) -> Vector | None:
+        """Weights of the rows (n,) when their left-out losses are averaged; ``None`` stands for ones."""
+        return None if isinstance(self.weights, str) else self.weights
+
+    @property
     def theta(self) -> Vector:
         """Logarithms of the tuned hyper-parameters (``C`` or ``alpha``); empty if nothing is tuned."""
         return np.zeros(0)

@@ -1,5 +1,7 @@
 """Targets: columns of numbers or of labels -1 and 1, their checks, and error rates."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import type_of_target
@@ -79,14 +81,20 @@ def balanced_weights(Y: Matrix) -> Vector:
     return len(Y) / (len(counts) * counts[label])
 
 
-def error_fraction(Y: Matrix, Z: Matrix, row_counts: Vector | None = None) -> float:
+def weighted_mean(values: NDArray[Any], weights: Vector | None) -> float:
+    """Return the mean of values (n,) with these weights; with equal ones exactly the plain mean, so that counts stay exact."""
+    equal = weights is None or np.ptp(weights) == 0
+    return float(np.average(values, weights=None if equal else weights))
+
+
+def error_fraction(Y: Matrix, Z: Matrix, weights: Vector | None = None) -> float:
     """Return the fraction of samples whose outputs ``Z`` do not single out the class in ``Y``; a tie counts as an error."""
     if Y.shape[1] == 1:
-        return float(np.average(Y[:, 0] * Z[:, 0] <= 0, weights=row_counts))
+        return weighted_mean(Y[:, 0] * Z[:, 0] <= 0, weights)
     rows, own = np.arange(len(Y)), class_index(Y)
     others = Z.copy()
     others[rows, own] = -np.inf
-    return float(np.average(Z[rows, own] <= others.max(axis=1), weights=row_counts))
+    return weighted_mean(Z[rows, own] <= others.max(axis=1), weights)
 
 
 def index_of_plateau_centre(values: ArrayLike) -> int:

@@ -60,7 +60,9 @@ class CV(Criterion):
         """Return the reading of any machine whose solution has coefficients ``alpha`` (n, k) and biases ``b``."""
         labels = class_index(Y) if is_pm1(Y) else None
         outputs = held_out(machine, gram, Y, self.split(labels, gram.n))
-        return Reading(float(np.mean((outputs - Y) ** 2)) if labels is None else error_fraction(Y, outputs))
+        if labels is None:
+            return Reading(float(np.mean((outputs - Y) ** 2)))
+        return Reading(error_fraction(Y, outputs, machine.loss_weights))
 
     def split(self, labels: NDArray[np.intp] | None, n: int) -> list[NDArray[np.intp]]:
         """Return the rows of each fold, stratified by the labels of classes if there are any."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from foldless.core.contracts import Adjoint, Reading, Vector
 from foldless.core.errors import Undefined
+from foldless.core.targets import weighted_mean
 from foldless.criteria.base import Criterion, reads
 from foldless.criteria.derivatives.smooth import CovarianceAdjoint, differentiate
 from foldless.criteria.derivatives.svm import implicit_step
@@ -41,19 +42,22 @@ class GACV(Criterion):
 
     *Support vector machines* [2]_: an upper bound of the hinge loss left out, if the offset is part of the kernel,
 
-    .. math:: \frac1n \sum_i \bigl[(1 - s_i)_+ + \alpha_i K_{ii} f_i\bigr], \qquad
-              f_i = 2 \text{ if } s_i < -1, \text{ else } 1.  \tag{3}
+    .. math:: \sum_i p_i \bigl[(1 - s_i)_+ + \alpha_i K_{ii} f_i\bigr], \qquad
+              f_i = 2 \text{ if } s_i < -1, \text{ else } 1,  \tag{3}
 
-    It jumps where some :math:`s_i` crosses -1. Between jumps, with the bounded points b of the hinge loss,
+    with the shares :math:`p_i = C_i / \sum_j C_j`, which are :math:`1/n` without weights. It jumps where some
+    :math:`s_i` crosses -1. Between jumps, with :math:`p_b`, the shares of the bounded points b of the hinge loss and
+    zero elsewhere,
 
-    .. math:: n G = \operatorname{diag}(\alpha \circ f) -
-              \operatorname{sym}\bigl((y \circ 1_b)(y \circ \alpha)'\bigr), \qquad
-              n g_C = \sum_b C_i f_i K_{ii} - 1_b'Q(C \circ 1_b), \qquad n q = f_m k_m - (Q 1_b)_m,  \tag{4}
+    .. math:: G = \operatorname{diag}(p \circ \alpha \circ f) -
+              \operatorname{sym}\bigl((y \circ p_b)(y \circ \alpha)'\bigr), \qquad
+              g_C = \sum_b p_i C_i f_i K_{ii} - p_b'Q(C \circ 1_b), \qquad
+              q = (p \circ f \circ k)_m - (Q p_b)_m,  \tag{4}
 
-    and :math:`-y'1_b` for the bias; for the squared hinge, where :math:`1 - s_i = \alpha_i / C_i`,
+    and :math:`-y'p_b` for the bias; for the squared hinge, where :math:`1 - s_i = \alpha_i / C_i`,
 
-    .. math:: n G = \operatorname{diag}(\alpha \circ f), \qquad n g_C = -\sum_i \alpha_i / C_i, \qquad
-              n q_i = f_i K_{ii} + 1 / C_i,  \tag{5}
+    .. math:: G = \operatorname{diag}(p \circ \alpha \circ f), \qquad g_C = -\sum_i p_i \alpha_i / C_i, \qquad
+              q_i = p_i (f_i K_{ii} + 1 / C_i),  \tag{5}
 
     before the implicit step of :func:`foldless.criteria.derivatives.svm.implicit_step`.
     """
@@ -86,30 +90,30 @@ class GACV(Criterion):
 
     @reads(SVMSolution)
     def _read_hinge(self, solution: SVMSolution) -> Reading:
-        n, y, kf = solution.n, solution.y, _diagonal_terms(solution)
+        y, p, kf = solution.y, solution.row_shares, _diagonal_terms(solution)
         free, bounded = solution.free, solution.upper
 
         def derive() -> tuple[Adjoint, Vector]:  # eq. (4)
-            inside = np.zeros(n)
-            inside[bounded] = y[bounded]
-            pull = solution.gram.matmul(inside)  # y (Q 1_b)
-            G = solution.gram.diagonal(solution.alpha * _factors(solution) / n)
-            G = add_symmetric(G, -inside[:, None] / n, solution.beta[:, None])
-            explicit = float(solution.C[bounded] @ kf[bounded] - pull[bounded] @ solution.beta[bounded]) / n
-            q = (kf[free] - (y * pull)[free]) / n
-            adjoint, slope = implicit_step(solution, G, explicit, q, -inside.sum() / n)
+            inside = np.zeros(solution.n)
+            inside[bounded] = (y * p)[bounded]
+            pull = solution.gram.matmul(inside)  # y (Q p_b)
+            G = solution.gram.diagonal(p * solution.alpha * _factors(solution))
+            G = add_symmetric(G, -inside[:, None], solution.beta[:, None])
+            explicit = float(solution.C[bounded] @ (p * kf)[bounded] - pull[bounded] @ solution.beta[bounded])
+            q = (p * kf)[free] - (y * pull)[free]
+            adjoint, slope = implicit_step(solution, G, explicit, q, -inside.sum())
             return adjoint, np.array([slope])
 
         return Reading.lazy(_bound(solution), derive)
 
     @reads(SquaredHingeSolution)
     def _read_squared_hinge(self, solution: SquaredHingeSolution) -> Reading:
-        n, free, alpha, C = solution.n, solution.free, solution.alpha, solution.C
+        free, alpha, C, p = solution.free, solution.alpha, solution.C, solution.row_shares
 
         def derive() -> tuple[Adjoint, Vector]:  # eq. (5)
-            G = solution.gram.diagonal(alpha * _factors(solution) / n)
-            q = (_diagonal_terms(solution)[free] + 1 / C[free]) / n
-            adjoint, slope = implicit_step(solution, G, -np.sum(alpha[free] / C[free]) / n, q)
+            G = solution.gram.diagonal(p * alpha * _factors(solution))
+            q = p[free] * (_diagonal_terms(solution)[free] + 1 / C[free])
+            adjoint, slope = implicit_step(solution, G, -p[free] @ (alpha[free] / C[free]), q)
             return adjoint, np.array([slope])
 
         return Reading.lazy(_bound(solution), derive)
@@ -130,4 +134,5 @@ def _bound(solution: SupportSolution) -> float:
 
     Points with s > 1 need no test: their alpha is 0. A test would drop points on the margin by rounding.
     """
-    return float(np.mean(np.maximum(1 - solution.s, 0) + solution.alpha * _diagonal_terms(solution)))
+    terms = np.maximum(1 - solution.s, 0) + solution.alpha * _diagonal_terms(solution)
+    return weighted_mean(terms, solution.C)

@@ -12,6 +12,7 @@ import numpy as np
 
 from foldless.core.contracts import Reading
 from foldless.core.errors import Undefined, UnsuitableBias
+from foldless.core.targets import weighted_mean
 from foldless.criteria.base import Criterion, reads
 from foldless.machines import SmoothSolution, SquaredHingeSolution, SVMSolution
 
@@ -46,7 +47,7 @@ class JaakkolaHaussler(Criterion):
         gram = solution.gram.centred() if solution.machine.bias else solution.gram
         largest_loss_of_margin = np.abs(solution.alpha) * gram.diag()
         wrong = solution.y * solution.z <= largest_loss_of_margin
-        value = float(solution.v @ wrong / solution.v.sum())
+        value = weighted_mean(wrong, solution.v)
         return Reading(value, parts={"proven": float(not solution.machine.bias)})
 
     @reads(SVMSolution, SquaredHingeSolution)
@@ -54,4 +55,4 @@ class JaakkolaHaussler(Criterion):
         if solution.bias:
             raise UnsuitableBias(self.name, "the inequality behind the bound does not hold with one")
         wrong = (solution.alpha > 0) & (solution.s <= solution.alpha * solution.gram.diag())
-        return Reading(float(np.mean(wrong)))
+        return Reading(weighted_mean(wrong, solution.C))

@@ -11,8 +11,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import expit, logsumexp, softmax
 
-from foldless.core.contracts import Adjoint, Factor, Gram, Reading, Vector
+from foldless.core.contracts import Adjoint, Gram, Reading, Vector
 from foldless.core.errors import Undefined
+from foldless.core.gram import Factor
 from foldless.criteria.base import Criterion, reads
 from foldless.criteria.derivatives.smooth import CovarianceAdjoint, differentiate
 from foldless.criteria.derivatives.svm import total_derivative_from_outputs

@@ -17,7 +17,7 @@ from scipy.special import log_softmax, softmax
 
 from foldless.core.contracts import Adjoint, Matrix, Reading, Vector
 from foldless.core.errors import Undefined
-from foldless.core.targets import error_fraction, is_pm1
+from foldless.core.targets import error_fraction, is_pm1, weighted_mean
 from foldless.criteria.base import Criterion, reads
 from foldless.criteria.derivatives.lssvm import total_derivative_from_left_out
 from foldless.criteria.derivatives.smooth import CovarianceAdjoint, differentiate
@@ -33,6 +33,7 @@ from foldless.machines import (
     SVMSolution,
 )
 from foldless.machines.least_squares.sensitivity import Sensitivity
+from foldless.machines.svm import SupportSolution
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,8 @@ class LOO(Criterion):
 
     *Support vector machines*: the fraction of points misclassified when left out; by refits of the points that may
     be (hinge), by the span, exact while the active set stays the same (squared hinge). With several columns a point
-    counts as an error when another class has the largest output left out. No derivative.
+    counts as an error when another class has the largest output left out. Points with weights count by them. No
+    derivative.
 
     *Softmax machines*: (1) with blocks, one Newton step without the point,
 
@@ -145,7 +147,7 @@ class LOO(Criterion):
             # The left-out margin is at least s_i - alpha_i K_ii, so that most points need no refit.
             may_be_wrong = (solution.alpha > 0) & (solution.s <= solution.alpha * solution.gram.diag())
             rows = np.flatnonzero(may_be_wrong)
-        return _error_reading(refit_margins(solution, rows) <= 0)
+        return _error_reading(solution, refit_margins(solution, rows) <= 0)
 
     @reads(SoftmaxSolution)
     def _read_softmax(self, solution: SoftmaxSolution) -> Reading:
@@ -156,19 +158,19 @@ class LOO(Criterion):
 
     @reads(SquaredHingeSolution)
     def _read_squared_hinge(self, solution: SquaredHingeSolution) -> Reading:
-        return _error_reading(span_margins(solution) <= 0)
+        return _error_reading(solution, span_margins(solution) <= 0)
 
     @reads(SupportSolutions)
     def _read_support(self, solution: SupportSolutions) -> Reading:
         if len(solution.columns) == 1:
             return self.read(solution.columns[0])
         outputs = np.column_stack([loo_outputs(column) for column in solution.columns])
-        value = error_fraction(solution.Y, outputs)
+        value = error_fraction(solution.Y, outputs, solution.columns[0].C)
         return Reading(value, parts={"loo_error": value})
 
 
-def _error_reading(wrong: NDArray[np.bool_]) -> Reading:
-    value = float(np.mean(wrong))
+def _error_reading(solution: SupportSolution, wrong: NDArray[np.bool_]) -> Reading:
+    value = weighted_mean(wrong, solution.C)
     return Reading(value, parts={"loo_error": value})
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import expit
 
 from foldless.core.contracts import Adjoint, Reading, Vector
+from foldless.core.targets import weighted_mean
 from foldless.criteria.base import Criterion, reads
 from foldless.criteria.derivatives.svm import implicit_step, span_margins
 from foldless.grams.adjoints import embed
@@ -22,6 +23,8 @@ from foldless.machines import SquaredHingeSolution, SVMSolution
 @dataclass(frozen=True)
 class Span(Criterion):
     r"""Fraction of points that the machine without them would misclassify, if no set changed.
+
+    Points with weights count by their weights, as repeated rows that are left out together would.
 
     *Squared hinge*: exact on a fixed active set, :math:`s_i^{(-i)} = 1 - \alpha_i S_i^2`. *Hinge*: the sets change far
     more often; errors of order one are common for small n. A count: no derivative.
@@ -33,7 +36,7 @@ class Span(Criterion):
 
     @reads(SVMSolution, SquaredHingeSolution)
     def _read_svm(self, solution: SVMSolution | SquaredHingeSolution) -> Reading:
-        return Reading(float(np.mean(span_margins(solution) <= 0)))
+        return Reading(weighted_mean(span_margins(solution) <= 0, solution.C))
 
 
 @dataclass(frozen=True)
@@ -43,12 +46,13 @@ class SmoothedSpan(Criterion):
     With :math:`\tilde w_i = 1 / (1/C_i + \eta/\alpha_i)` on the active set, V and :math:`k_i = 1 - \tilde w_i V_{ii}` of the
     factor of :math:`I + \tilde S K_{AA} \tilde S`,
 
-    .. math:: \frac1n \sum_i \sigma\bigl(c_1 (h_i - 1) - c_2\bigr), \qquad
+    .. math:: \sum_i p_i\, \sigma\bigl(c_1 (h_i - 1) - c_2\bigr), \qquad
               h_i = \frac{\alpha_i / C_i + \eta\, \tilde w_i V_{ii}}{k_i},  \tag{1}
 
-    summed over all points (:math:`h_i = 0` outside A). It equals :math:`1/W_{ii} - \eta` with
+    summed over all points (:math:`h_i = 0` outside A) with the shares :math:`p_i = C_i / \sum_j C_j`, which are
+    :math:`1/n` without weights. :math:`h_i` equals :math:`1/W_{ii} - \eta` with
     :math:`W = (D (K + 1/C)_{AA} D + \eta)^{-1}`, :math:`D = \operatorname{diag}\sqrt\alpha`, without its cancellation. With
-    :math:`e_i = c_1 \sigma_i (1 - \sigma_i)\, \alpha_i / (n k_i^2)` and :math:`H = I - V \tilde W`,
+    :math:`e_i = c_1 \sigma_i (1 - \sigma_i)\, p_i \alpha_i / k_i^2` and :math:`H = I - V \tilde W`,
 
     .. math:: G_{AA} = H'\operatorname{diag}(e) H, \qquad g_C = -\sum_i G_{ii} / C_i, \qquad
               q_i = \bigl[e_i V_{ii} - \tilde w_i (V \operatorname{diag}(e) V)_{ii} + G_{ii} / C_i\bigr] / \alpha_i,  \tag{2}
@@ -83,21 +87,21 @@ class SmoothedSpan(Criterion):
 
     @reads(SVMSolution)
     def _read_hinge(self, solution: SVMSolution) -> Reading:
-        return Reading(float(np.mean(expit(-self.c1 * span_margins(solution) - self.c2))))
+        return Reading(weighted_mean(expit(-self.c1 * span_margins(solution) - self.c2), solution.C))
 
     @reads(SquaredHingeSolution)
     def _read_squared_hinge(self, solution: SquaredHingeSolution) -> Reading:
         active, n = solution.free, solution.n
-        alpha, C = solution.alpha[active], solution.C[active]
+        alpha, C, p = solution.alpha[active], solution.C[active], solution.row_shares[active]
         w = alpha * C / (alpha + self.eta * C)
         factor = solution.block.gram.factor(w, solution.bias)
         V, k = factor.covariance_diag(), factor.inverse_diag()
         h = (alpha / C + self.eta * w * V) / k  # eq. (1)
         sigma = expit(self.c1 * (h - 1) - self.c2)
-        value = float(sigma.sum() + (n - active.size) * expit(-self.c1 - self.c2)) / n
+        value = float(p @ sigma + (1 - p.sum()) * expit(-self.c1 - self.c2))
 
         def derive() -> tuple[Adjoint, Vector]:  # eq. (2)
-            e = self.c1 * sigma * (1 - sigma) * alpha / (n * k**2)
+            e = self.c1 * sigma * (1 - sigma) * p * alpha / k**2
             VeV = factor.sandwich(e)
             diag = e - 2 * w * V * e + w**2 * VeV
             q = (e * V - w * VeV + diag / C) / alpha

@@ -13,6 +13,7 @@ import numpy as np
 
 from foldless.core.contracts import Gram, Reading, Vector
 from foldless.core.errors import Undefined
+from foldless.core.targets import weighted_mean
 from foldless.criteria.base import Criterion, reads
 from foldless.machines import SmoothSolution, SquaredHingeSolution, SVMSolution
 
@@ -41,7 +42,7 @@ class XiAlpha(Criterion):
 
     @reads(SVMSolution, SquaredHingeSolution)
     def _read_svm(self, solution: SVMSolution | SquaredHingeSolution) -> Reading:
-        return self._count(solution.gram, solution.alpha, solution.s, solution.bias)
+        return self._count(solution.gram, solution.alpha, solution.s, solution.bias, solution.C)
 
     @reads(SmoothSolution)
     def _read_smooth(self, solution: SmoothSolution) -> Reading:
@@ -49,14 +50,13 @@ class XiAlpha(Criterion):
             raise Undefined(
                 "xi-alpha counts misclassified points; this loss has no classes. Use criterion='loo'."
             )
-        return self._count(
-            solution.gram, np.abs(solution.alpha), solution.y * solution.z, solution.machine.bias
-        )
+        alpha, s = np.abs(solution.alpha), solution.y * solution.z
+        return self._count(solution.gram, alpha, s, solution.machine.bias, solution.v)
 
-    def _count(self, gram: Gram, alpha: Vector, s: Vector, bias: bool) -> Reading:
-        """Return the reading from coefficients and margins."""
+    def _count(self, gram: Gram, alpha: Vector, s: Vector, bias: bool, weights: Vector) -> Reading:
+        """Return the reading from coefficients, margins and the weight of each point."""
         low, high = gram.extremes() if bias else (0.0, 0.0)
         radius2 = np.full(gram.n, high - low) if bias else gram.diag()
         rho = (2.0 if bias else 1.0) if self.rho is None else self.rho
         wrong = (alpha > 0) & (rho * alpha * radius2 + np.maximum(1 - s, 0) >= 1)
-        return Reading(float(np.mean(wrong)))
+        return Reading(weighted_mean(wrong, weights))

@@ -43,8 +43,7 @@ class KernelLSSVC(ClassifierMixin, BaseKernelClassifier):
         ``foldless.criteria``.
     :shared: search n_starts max_evaluations time_budget gram n_components
     class_weight : dict or "balanced", default=None
-        Weights of the classes in the fit. A dict states what errors cost, and leave-one-out errors are weighted by it;
-        ``"balanced"`` balances the fit alone, and every point counts once in the criterion.
+        Weights of the classes, in the fit and in the criterion.
     :shared: random_state n_jobs verbose
 
     Attributes
@@ -121,8 +120,7 @@ class KernelLSSVC(ClassifierMixin, BaseKernelClassifier):
         C, tune_C = regularisation("C", self.C)
         X, y, Y, counts = self._check_labels(X, y, sample_weight)
         class_weights = compute_sample_weight(self.class_weight, y)
-        costs = class_weights if isinstance(self.class_weight, Mapping) else None
-        machine = LSSVM(C, bool(self.bias), class_weights * counts, row_counts=counts, costs=costs)
+        machine = LSSVM(C, bool(self.bias), class_weights * counts, row_counts=counts, costs=class_weights)
         selection = self._select(X, Y, machine, tune_machine=tune_C)
         self._store(selection)
         outputs = left_out_outputs(selection.solution)

@@ -151,7 +151,7 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
         y : array-like of shape (n,)
             Class labels.
         sample_weight : array-like of shape (n,), default=None
-            Factor of C for each row; 0 leaves a row out. Criteria count rows, whatever their weight.
+            Factor of C for each row, and its weight in criteria that count left-out errors; 0 leaves a row out.
 
         Returns
         -------

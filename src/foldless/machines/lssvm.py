@@ -87,6 +87,13 @@ class LSSVM(MachineWithC):
         """Return the machine for some of the rows, with their weights, counts and costs."""
         return super().on_rows(rows)._with_rows(rows, costs=self.costs)
 
+    @property
+    def loss_weights(self) -> Vector | None:
+        """Number of equal rows times the cost of an error there; the weights of the fit do not count."""
+        if self.row_counts is None or self.costs is None:
+            return self.costs if self.row_counts is None else self.row_counts
+        return self.row_counts * self.costs
+
     def solve(self, gram: Gram, Y: Matrix, start: None = None) -> "LSSVMSolution":
         """Fit all columns of ``Y`` (n, k) at once. The fit is in closed form and needs no start."""
         v = self._row_weights(gram.n, Y)

@@ -202,6 +202,11 @@ class SupportProblem:
         return len(self.y)
 
     @property
+    def row_shares(self) -> Vector:
+        """Share (n,) of each point in a mean over points: ``1 / n``, or in proportion to the weights."""
+        return self.C / self.C.sum()
+
+    @property
     def bias(self) -> bool:
         """Whether the bias is free."""
         return self.machine.bias

@@ -43,7 +43,8 @@ class GaussianProcessEP(ClassifierMixin, BaseEstimator):
         self.classes_, code = np.unique(y, return_inverse=True)
         if len(self.classes_) != 2:
             raise ValueError(f"y must hold two classes, got {len(self.classes_)}.")
-        signs, builder = 2.0 * code - 1, DenseBuilder(X)
+        signs: Vector = np.where(code == 1, 1.0, -1.0)
+        builder = DenseBuilder(X)
         start: Any = None
 
         def cost(theta: Vector) -> tuple[float, Vector]:

@@ -172,7 +172,7 @@ def cross_validation(problem: Problem, fitter: Fitter, C: float, start: Fit) -> 
         if len(np.unique(y[left])) < 2:
             raise ValueError("a training part of 10-fold cross-validation has only one class.")
         fit = fitter(K[np.ix_(left, left)], y[left], C, [start.f[left]])
-        wrong += np.sum(y[rows] * (K[np.ix_(rows, left)] @ fit.beta + fit.b) <= 0)
+        wrong += int(np.sum(y[rows] * (K[np.ix_(rows, left)] @ fit.beta + fit.b) <= 0))
     return wrong / len(y)
 
 

@@ -19,7 +19,8 @@ from typing import Self
 
 import numpy as np
 
-from foldless.core.contracts import Adjoint, Factor, Gram, Matrix, Vector
+from foldless.core.contracts import Adjoint, Gram, Matrix, Vector
+from foldless.core.gram import Factor
 from foldless.grams.adjoints import add_symmetric
 from foldless.machines import SmoothSolution
 

@@ -34,8 +34,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from scipy.special import erfcx, expit, log_ndtr
 
-from foldless.core.contracts import Adjoint, Factor, Gram, Matrix, Vector
+from foldless.core.contracts import Adjoint, Gram, Matrix, Vector
 from foldless.core.errors import Undefined
+from foldless.core.gram import Factor
 from foldless.criteria.posteriors.anderson import FixedPoint
 from foldless.grams.adjoints import add_symmetric
 

@@ -30,7 +30,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from foldless.core.contracts import Factor, Matrix, Vector
+from foldless.core.contracts import Matrix, Vector
+from foldless.core.gram import Factor
 from foldless.machines.losses import MarginLoss
 
 # Rounds of slice sampling that bring draws of the reference to the posterior.
