@@ -53,7 +53,7 @@ def test_the_solution_is_that_of_the_bordered_system(problem, bias, weighted, ro
     alpha, b = oracles.lssvm(K, y, 0.4, v, bias)
     assert s.alpha[:, 0] == approx(alpha, rel=1e-9, abs=1e-12)
     assert s.b[0] == approx(b, rel=1e-9, abs=1e-10)
-    assert s.z[:, 0] == approx(K @ alpha + b, rel=1e-9, abs=1e-10)
+    assert s.outputs[:, 0] == approx(K @ alpha + b, rel=1e-9, abs=1e-10)
     assert s.df == approx(np.trace(oracles.hat(K, 0.4, v, bias)), rel=1e-9)
 
 

@@ -34,9 +34,15 @@ from foldless.core.gram import Adjoint, Gram, Matrix, Vector
 
 
 class Solution(Protocol):
-    """What a machine's ``solve`` returned. It owns its factor; what several criteria need is cached on it."""
+    """Result of a machine's ``solve``. It owns its factor; quantities that several criteria need are cached on it."""
 
-    gram: Gram
+    @property
+    def gram(self) -> Gram:
+        """The Gram that was fitted."""
+
+    @property
+    def machine(self) -> Machine:
+        """The machine that fitted it."""
 
     @property
     def precision(self) -> Vector:
@@ -51,8 +57,12 @@ class Solution(Protocol):
         """Biases (k,)."""
 
     @property
+    def outputs(self) -> Matrix:
+        """Outputs of the rows (n, k), biases included: predictions for the training rows."""
+
+    @property
     def start(self) -> Any:
-        """What a warm start needs: pass it as ``solve(..., start=solution.start)``."""
+        """Start for a similar problem: pass it as ``solve(..., start=solution.start)``."""
 
 
 class HasTargets(ABC):

@@ -12,6 +12,7 @@ from foldless.core.errors import Undefined
 from foldless.core.targets import class_index, error_fraction, is_pm1
 from foldless.criteria.base import Criterion, reads
 from foldless.machines import LSSVMSolution, RidgeSolution, SmoothSolutions, SupportSolutions
+from foldless.machines.coefficients import expansion_coefficients
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,6 @@ def held_out(machine: Machine, gram: Gram, Y: Matrix, folds: list[NDArray[np.int
         train = np.setdiff1d(np.arange(gram.n), test)
         solution = machine.on_rows(train).solve(gram.subset(train), Y[train])
         alpha = np.zeros(Y.shape)
-        alpha[train] = np.reshape(solution.alpha, (train.size, -1))
-        outputs[test] = gram.matmul(alpha)[test] + solution.b
+        alpha[train], b = expansion_coefficients(solution)
+        outputs[test] = gram.matmul(alpha)[test] + b
     return outputs

@@ -17,7 +17,7 @@ class ColumnwiseSolutions(Generic[ColumnSolution]):
     Parameters
     ----------
     columns : tuple of solutions
-        Each with ``gram``, ``machine``, targets ``y``, coefficients ``alpha``, a bias ``b`` and a ``start``.
+        Each with ``gram``, ``machine``, targets ``y``, coefficients ``alpha``, a bias ``b``, ``outputs`` and a ``start``.
     """
 
     columns: tuple[ColumnSolution, ...]
@@ -51,3 +51,8 @@ class ColumnwiseSolutions(Generic[ColumnSolution]):
     def b(self) -> Vector:
         """Biases (k,)."""
         return np.array([s.b for s in self.columns])
+
+    @property
+    def outputs(self) -> Matrix:
+        """Outputs of the rows, biases included (n, k)."""
+        return np.column_stack([s.outputs for s in self.columns])

@@ -29,10 +29,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from foldless.core.gram import Factor, Gram, Matrix, Vector
+from foldless.core.gram import Eigenpairs, Factor, Gram, Matrix, Vector
 from foldless.core.targets import balanced_weights
 from foldless.grams import SpectralFactor
 from foldless.machines.base import MachineWithC, row_weights
+from foldless.machines.coefficients import range_gram, without_rounding
 
 ROUTES = ("cholesky", "spectrum")
 
@@ -51,7 +52,7 @@ class LSSVM(MachineWithC):
         Positive sample weights; by default all 1. ``"balanced"`` gives the classes equal total weight.
     route : {"cholesky", "spectrum"}, default="cholesky"
         How to factor. One Cholesky factorisation serves one C; one eigendecomposition, cached by the Gram, serves
-        all of them (see :meth:`path`).
+        all of them (see :meth:`path`). With a C so large that Cholesky would lose digits, both decompose.
     row_counts : array of shape (n,), optional
         Number of samples that each row stands for; they are part of ``weights`` already. Leaving one out leaves the
         others in.
@@ -108,9 +109,20 @@ class LSSVM(MachineWithC):
         return v
 
     def _factor(self, gram: Gram, v: Vector) -> Factor:
-        if self.route == "spectrum":
-            return SpectralFactor(gram.weighted_spectrum(v, self.bias), v, 1 / self.C, self.bias)
-        return gram.factor(v * self.C, self.bias)
+        stable = range_gram(gram, self.C * float(np.max(v)))
+        if self.route == "cholesky" and stable is gram:
+            return gram.factor(v * self.C, self.bias)
+        pairs = stable.weighted_spectrum(v, self.bias)
+        if stable is not gram:
+            pairs = _completed(pairs, v, self.bias)
+        return SpectralFactor(pairs, v, 1 / self.C, self.bias)
+
+
+def _completed(pairs: Eigenpairs, v: Vector, bias: bool) -> Eigenpairs:
+    """Return the pairs with those of eigenvalue zero, so that a dense Gram gets dense adjoints."""
+    known = np.column_stack([np.sqrt(v), pairs.Q]) if bias else pairs.Q
+    null = np.linalg.qr(known, mode="complete")[0][:, known.shape[1] :]
+    return Eigenpairs(np.hstack([pairs.Q, null]), np.r_[without_rounding(pairs.nu), np.zeros(null.shape[1])])
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,8 +184,8 @@ class LSSVMSolution:
         return self.alpha / self.factor.w[:, None]
 
     @property
-    def z(self) -> Matrix:
-        """Outputs, bias included (n, k)."""
+    def outputs(self) -> Matrix:
+        """Outputs of the rows, biases included (n, k)."""
         return self.Y - self.residuals
 
     @cached_property

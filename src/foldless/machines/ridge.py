@@ -32,18 +32,18 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from foldless.core.contracts import Gram, Matrix, Vector
+from foldless.core.contracts import Gram, Machine, Matrix, Vector
 from foldless.core.errors import NotPositiveDefinite, Undefined
 from foldless.machines.base import LinearMachine, row_weights
-from foldless.machines.least_squares.eigenbasis import EPS, Basis, kernel_basis, thin
+from foldless.machines.coefficients import loses_digits, smallest_coefficients
+from foldless.machines.least_squares.eigenbasis import Basis, kernel_basis, thin
 from foldless.machines.least_squares.gp_posterior import relative_variance
-from foldless.machines.least_squares.penalty import identity_basis, matrix_basis
+from foldless.machines.least_squares.penalty import identity_basis, matrix_basis, smallest_by_penalty
 from foldless.machines.least_squares.sensitivity import Sensitivity
 from foldless.machines.least_squares.smoother import DenseSmoother, SpectralSmoother, along_path
 from foldless.machines.least_squares.solution import LinearSolution, checked_targets
 
 ROUTES = ("auto", "spectrum", "factor")
-FACTOR_MIN_ALPHA = 1e4 * EPS  # in units of n K_ii; below, an explicit inverse has fewer than four digits
 SINGLE_SOLVE_MAX_RANK_FRACTION = 0.2  # rank over n up to which a thin root is faster even for a single solve
 
 
@@ -182,8 +182,9 @@ class Ridge(LinearMachine):
             return False
         if self.route == "factor":
             return True
-        tiny = self.alpha < FACTOR_MIN_ALPHA * gram.n * np.max(gram.diag())
-        return not tiny and thin(gram, SINGLE_SOLVE_MAX_RANK_FRACTION) is gram
+        if loses_digits(gram, float(np.max(row_weights(self, gram.n))) / self.alpha):
+            return False
+        return thin(gram, SINGLE_SOLVE_MAX_RANK_FRACTION) is gram
 
     def _by_factor(self, gram: Gram, Y: Matrix) -> "RidgeSolution":
         v = row_weights(self, gram.n)
@@ -192,6 +193,14 @@ class Ridge(LinearMachine):
         root = None if self.weights is None else np.sqrt(self.weights)
         smoother = DenseSmoother(R, self.alpha, root, logdet, int(self.bias))
         return RidgeSolution(gram, self, Y, smoother, smoother.targets(Y))
+
+
+@smallest_coefficients.register
+def _(machine: Ridge, gram: Gram, Z: Matrix) -> tuple[Matrix, Vector] | None:
+    if machine.penalty_is_kernel:
+        return smallest_coefficients.dispatch(Machine)(machine, gram, Z)
+    penalty = np.eye(gram.n) if isinstance(machine.penalty, str) else machine.penalty
+    return smallest_by_penalty(gram, penalty, machine.bias, Z)
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,6 +25,7 @@ import numpy as np
 
 from foldless.core.gram import Factor, Gram, Matrix, Vector
 from foldless.machines.base import MachineWithC, fraction_of_one_row, row_weights
+from foldless.machines.coefficients import range_gram
 from foldless.machines.columnwise import ColumnwiseSolutions
 from foldless.machines.losses.protocols import SmoothLoss
 from foldless.machines.newton import FINAL_DECREMENT, SEARCH_DECREMENT, minimise
@@ -88,9 +89,14 @@ class SmoothMachine(MachineWithC):
 
     def _column(self, gram: Gram, y: Vector, start: Vector | None) -> "SmoothSolution":
         v = row_weights(self, gram.n)
-        state = _Problem(gram, self, y, v).initial_state(start)
+        curvature = v * self.loss.derivatives(y, np.full(gram.n, self._best_constant(y, v)))[1]
+        stable = range_gram(gram, self.C * float(np.max(curvature)))
+        state = _Problem(stable, self, y, v).initial_state(start)
         (_, z), n_iterations = minimise(state, self.decrement * gram.n, f"C = {self.C:.3g}")
         return SmoothSolution(gram, self, y, v, z, n_iterations)
+
+    def _best_constant(self, y: Vector, v: Vector) -> float:
+        return self.loss.start(y, v) if self.bias else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +113,7 @@ class _Problem:
 
         The outputs of another problem belong to no coefficients of this one; those after one Newton step do.
         """
-        bias = self.machine.loss.start(self.y, self.v) if self.machine.bias else 0.0
-        constant = self._with_outputs(np.full(self.gram.n, bias))
+        constant = self._with_outputs(np.full(self.gram.n, self.machine._best_constant(self.y, self.v)))
         if start is None:
             return constant
         warm = constant.at(self._with_outputs(start).newton_point())
@@ -201,6 +206,11 @@ class SmoothSolution:
     def C(self) -> float:
         """Weight of the loss."""
         return self.machine.C
+
+    @property
+    def outputs(self) -> Vector:
+        """Outputs of the rows, bias included (n,)."""
+        return self.z
 
     @property
     def start(self) -> Vector:

@@ -301,6 +301,11 @@ class SoftmaxSolution:
         return self.state.z
 
     @property
+    def outputs(self) -> Matrix:
+        """Outputs of the rows, biases included (n, k)."""
+        return self.z
+
+    @property
     def start(self) -> Matrix:
         """Outputs, for a warm start."""
         return self.z

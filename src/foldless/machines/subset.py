@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from foldless.core.contracts import Gram, Matrix, Vector
 from foldless.core.errors import Undefined
 from foldless.machines.base import LinearMachine
+from foldless.machines.coefficients import smallest_coefficients
 from foldless.machines.least_squares.eigenbasis import EPS, Basis, column_space, intercept, scale
 from foldless.machines.least_squares.smoother import SpectralSmoother
 from foldless.machines.least_squares.solution import LinearSolution, checked_targets
@@ -98,6 +99,11 @@ class Subset(LinearMachine):
         free_coef_map[self.indices] = back[int(self.bias) :]
         none = np.zeros((n, 0))
         return Basis(none, np.zeros(0), free, free.shape[1] >= n, root, none, free_coef_map)
+
+
+@smallest_coefficients.register
+def _(machine: Subset, gram: Gram, Z: Matrix) -> None:
+    """Return None: the coefficients are those of the subset alone, and nothing makes them large."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,13 +14,14 @@ p     upper bound u     diagonal D          sets
 
 The optimal value is :math:`F = \tfrac12 \beta'K\beta + \sum_i C_i \ell_p(s_i)`, :math:`\beta = y \circ \alpha`.
 
-Duplicated points make the matrix of the free set singular for p = 1: the outputs are unique, alpha is not. A ridge
-of ``JITTER`` times the mean diagonal then becomes part of the model, with a warning; solutions show it as ``ridge``.
+Duplicated points make the matrix of the free set singular for p = 1: the outputs are unique, alpha is not. They are
+solved as one point (:mod:`foldless.machines.box_qp.equal_rows`) and share its alpha. For what criteria read off the free
+set, a ridge of ``JITTER`` times the mean diagonal is added there, with a warning; solutions show it as ``ridge``.
 """
 
 import warnings
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
@@ -32,8 +33,10 @@ from foldless.core.errors import JitterWarning, NotPositiveDefinite, Undefined
 from foldless.core.linalg import check_semidefinite
 from foldless.grams import DenseGram
 from foldless.machines.base import MachineWithC, row_weights
-from foldless.machines.box_qp.active_set import active_sets, solve_box
+from foldless.machines.box_qp.active_set import BoxSolution, solve_box
+from foldless.machines.box_qp.equal_rows import MergedRows
 from foldless.machines.box_qp.problem import FREE, LOWER, UPPER, Block, BoxQP, Sets
+from foldless.machines.coefficients import MAX_OUTPUT_ERROR, corrected_outputs, range_gram
 from foldless.machines.columnwise import ColumnwiseSolutions
 from foldless.machines.losses import Hinge, SquaredHinge
 from foldless.machines.losses.protocols import MarginLoss
@@ -120,25 +123,36 @@ class HingeSVM(SupportVectorMachine):
     default_loo_criterion: ClassVar[str] = "span"
 
     def _fit(self, gram: Gram, y: Vector, C: Vector, start: Sets | None) -> "SVMSolution":
-        clean = BoxQP(gram, y, C, np.zeros(gram.n), self.bias)
+        qp = BoxQP(range_gram(gram, float(np.max(C))), y, C, np.zeros(gram.n), self.bias)
         try:
-            return SVMSolution(gram, self, y, C, *solve_box(clean, start), clean.ridge)
+            found, jitter = solve_box(qp, start), 0.0
         except NotPositiveDefinite:
-            return self._jittered(clean, start)
+            found, jitter = _solve_singular(qp, start)
+        return SVMSolution(gram, self, y, C, *found, np.full(gram.n, jitter))
 
-    def _jittered(self, clean: BoxQP, start: Sets | None) -> "SVMSolution":
-        """Solve with a ridge; keep it only if the sets found are singular or wrong without it."""
-        jitter = JITTER * float(np.mean(clean.gram.diag()))
-        qp = replace(clean, ridge=np.full(len(clean.y), jitter))
-        found = solve_box(qp, start)
+
+def _solve_singular(qp: BoxQP, start: Sets | None) -> tuple[BoxSolution, float]:
+    """Return the solution where blocks of K are singular, and the jitter that makes the one of the free set regular.
+
+    Equal points are merged, which changes nothing. If that is not enough, the jitter becomes part of the problem.
+    """
+    merged, jitter = MergedRows.of(qp), JITTER * float(np.mean(qp.gram.diag()))
+    try:
+        found = merged.solve(0.0, start)
+    except NotPositiveDefinite:
+        found = merged.solve(jitter, start)
         try:
-            confirmed = active_sets(clean, found.sets, CONFIRM_ITERATIONS)
+            confirmed = merged.confirmed(found.sets, CONFIRM_ITERATIONS)
         except NotPositiveDefinite:
             confirmed = None
-        if confirmed is not None:
-            return SVMSolution(clean.gram, self, clean.y, clean.upper, *confirmed, clean.ridge)
-        warnings.warn(JitterWarning(JITTER), stacklevel=2)
-        return SVMSolution(clean.gram, self, clean.y, clean.upper, *found, qp.ridge)
+        if confirmed is None:
+            warnings.warn(JitterWarning(JITTER), stacklevel=3)
+            return found, jitter
+        found = confirmed
+    if not merged.has_free_copies(found.sets):
+        return found, 0.0
+    warnings.warn(JitterWarning(JITTER), stacklevel=3)
+    return found, jitter
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +175,8 @@ class SquaredHingeSVM(SupportVectorMachine):
     def _fit(self, gram: Gram, y: Vector, C: Vector, start: Sets | None) -> "SquaredHingeSolution":
         active = C > 0
         ridge = np.divide(1, C, out=np.ones(gram.n), where=active)
-        found = solve_box(BoxQP(gram, y, np.where(active, np.inf, 0.0), ridge, self.bias), start)
+        stable = range_gram(gram, float(np.max(C)))
+        found = solve_box(BoxQP(stable, y, np.where(active, np.inf, 0.0), ridge, self.bias), start)
         return SquaredHingeSolution(gram, self, y, C, *found, ridge)
 
 
@@ -260,8 +275,22 @@ class SupportSolution(SupportProblem):
 
     @property
     def theta(self) -> Vector:
-        """Outputs, bias included (and for p = 1 the jitter, if there is one)."""
-        return self.f + self.b + self.jitter * self.beta
+        """Outputs as the dual coefficients give them, bias included."""
+        return self.f + self.b
+
+    @cached_property
+    def outputs(self) -> Vector:
+        """Outputs of the function at the rows, bias included (n,).
+
+        They are K beta + b, unless C is so large that this cancels: then they are corrected by the margins of the free
+        points, which are known without cancellation.
+        """
+        z, known = self.theta, (self.y * self.s)[self.free]
+        error = np.max(np.abs(z[self.free] - known), initial=0.0)
+        if error <= MAX_OUTPUT_ERROR * np.max(np.abs(z)):
+            return z
+        corrected = corrected_outputs(self.gram, self.beta, self.free, known, self.bias)
+        return z if corrected is None else corrected
 
     @property
     def jitter(self) -> float:

@@ -24,6 +24,7 @@ from foldless.criteria.left_out import left_out_outputs
 from foldless.grams.builders import DenseBuilder
 from foldless.grams.cells import CellTree
 from foldless.grams.expansion import CellExpansion, Expansion
+from foldless.machines.coefficients import expansion_coefficients
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,10 +162,11 @@ def _fit_cell(
         left_out, reading = left_out_outputs(solution), criterion(solution)
     except (Undefined, NotPositiveDefinite, np.linalg.LinAlgError):
         return constant
+    alpha, b = expansion_coefficients(solution)
     return CellFit(
         rows,
-        _in_columns(constant.alpha, columns, np.asarray(solution.alpha).reshape(len(rows), -1)),
-        _in_columns(constant.b, columns, np.ravel(solution.b)),
+        _in_columns(constant.alpha, columns, alpha),
+        _in_columns(constant.b, columns, b),
         _in_columns(constant.left_out, columns, left_out),
         float(reading.value),
         reading.divisor,

@@ -39,6 +39,7 @@ from foldless.grams.landmarks import spread_landmarks, uniform_landmarks
 from foldless.kernels.algebra import has_noise
 from foldless.kernels.evaluate import diagonal
 from foldless.kernels.precomputed import is_precomputed
+from foldless.machines.coefficients import expand
 from foldless.tuning.cellwise import fit_cells
 
 GRAMS = ("auto", "dense", "lowrank", "nystrom", "cells", "dask")
@@ -227,8 +228,7 @@ class LastFit:
 
     def _form(self, name: str, kernel: Kernel, machine: Machine, builder: Any, start: Any) -> FittedForm:
         solution = machine.solve(builder.gram(kernel), self.Y, start)
-        points, coefficients = builder.expansion(solution.gram, solution.alpha)
-        expansion = Expansion(points, coefficients, np.asarray(solution.b, dtype=float))
+        expansion = expand(builder, solution)
         gap = approximation_gap(kernel, self.X, solution)
         return FittedForm(name, kernel, machine, solution, builder, self.criterion(solution), expansion, gap)
 

@@ -3,13 +3,13 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from foldless.core.contracts import Machine, Outcome, Reading, Step
 from foldless.criteria.base import Criterion
 from foldless.grams.builders import Builder
 from foldless.grams.expansion import CellExpansion, Expansion
+from foldless.machines.coefficients import expand
 from foldless.tuning.objective import Objective
 
 
@@ -75,7 +75,6 @@ class Selection:
 
     def with_solution(self, machine: Machine, solution: Any) -> "Selection":
         """Return the selection with another fit on the same Gram."""
-        points, coefficients = self.builder.expansion(solution.gram, solution.alpha)
-        expansion = Expansion(points, coefficients, np.asarray(solution.b, dtype=float))
+        expansion = expand(self.builder, solution)
         reading, _ = self.objective.read(self.kernel, machine, solution)
         return replace(self, machine=machine, solution=solution, expansion=expansion, reading=reading)

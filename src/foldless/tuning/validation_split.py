@@ -11,8 +11,8 @@ from sklearn.model_selection import train_test_split
 
 from foldless.core.contracts import Matrix, Step, Vector
 from foldless.core.targets import class_index, is_pm1
-from foldless.kernels import gram
 from foldless.kernels.precomputed import is_precomputed
+from foldless.machines.coefficients import expand
 from foldless.tuning.candidate import CandidateTuner
 from foldless.tuning.objective import Objective
 from foldless.tuning.result import Selection
@@ -66,8 +66,7 @@ def split_rows(n: int, fraction: float, seed: int, classes: NDArray[Any] | None 
 def held_out_cost(objective: Objective, theta: Vector, X: Any, Y: Matrix) -> float:
     """Return the mean logistic loss for classes, or the mean squared error, of the machine at ``theta`` on other rows."""
     kernel, _, solution = objective.solve(theta)
-    points, beta = objective.builder.expansion(solution.gram, solution.alpha.reshape(-1, Y.shape[1]))
-    outputs = gram(kernel, X, points) @ beta + solution.b
+    outputs = expand(objective.builder, solution)(kernel, X)
     losses = np.logaddexp(0, -Y * outputs) if is_pm1(Y) else (Y - outputs) ** 2
     return float(np.mean(losses))
 

@@ -9,7 +9,7 @@ from foldless.criteria import ABIC, GCV, LOO, SIC, Evidence, KFold, Mallows
 from foldless.grams import DenseGram, LowRankGram
 from foldless.kernels import Laplacian
 from foldless.machines import Ridge
-from foldless.machines.least_squares.eigenbasis import THIN_MIN_ROWS, thin
+from foldless.machines.least_squares.eigenbasis import SINGULAR_MAX_ROWS, thin
 
 N = 400
 EPS = np.finfo(float).eps
@@ -118,9 +118,11 @@ def test_a_matrix_of_full_rank_is_decomposed_as_ever(X, kernel):
     assert np.array_equal(one.alpha, other.alpha)
 
 
-def test_few_rows_are_decomposed_as_ever():
-    gram = DenseGram(np.ones((THIN_MIN_ROWS, THIN_MIN_ROWS)))
-    assert thin(gram) is gram
+def test_few_rows_are_decomposed_by_their_root_if_they_are_singular():
+    regular = DenseGram(np.eye(SINGULAR_MAX_ROWS))
+    assert thin(regular) is regular
+    singular = DenseGram(np.diag(np.r_[0.0, np.ones(SINGULAR_MAX_ROWS - 1)]))
+    assert thin(singular).F.shape[1] == SINGULAR_MAX_ROWS - 1
     low = LowRankGram(np.ones((N, 1)))
     assert thin(low) is low
 

@@ -1,9 +1,11 @@
 """Approximate solutions of the box problem of :mod:`foldless.machines.box_qp.problem`, from which active sets start."""
 
+import warnings
 from dataclasses import dataclass
 from functools import singledispatch
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from foldless.core.contracts import Gram, Matrix, Vector
@@ -18,6 +20,7 @@ MAX_INTERIOR_STEPS = 100
 STEP_TO_BOUNDARY = 0.99  # fraction of the longest step that stays inside
 SYMMETRISED_MAX_ROWS = 4000  # the symmetrised problem holds a matrix of twice as many rows
 LIBSVM_CACHE_MB = 500
+LIBSVM_MIN_STEPS, LIBSVM_STEPS_PER_ENTRY = 10_000, 10  # before it gives way to the interior-point method
 
 
 @singledispatch
@@ -43,24 +46,31 @@ def _(gram: DenseGram, qp: BoxQP, violation: float) -> Vector:
     if np.any(qp.ridge[active]):
         K = K + np.diag(qp.ridge[active])
     solve = _libsvm if qp.bias else _libsvm_without_bias
-    return qp.embedded(active, solve(K, qp.y[active], qp.upper[active], violation))
+    alpha = solve(K, qp.y[active], qp.upper[active], violation)
+    return interior_point(qp, violation) if alpha is None else qp.embedded(active, alpha)
 
 
-def _libsvm(K: Matrix, y: Vector, upper: Vector, violation: float) -> Vector:
-    svc = SVC(C=1.0, kernel="precomputed", tol=violation, cache_size=LIBSVM_CACHE_MB)
-    svc.fit(K, y, sample_weight=upper)
+def _libsvm(K: Matrix, y: Vector, upper: Vector, violation: float) -> Vector | None:
+    """Return the alpha of libsvm, or None if it needs so many steps that an interior-point method is faster."""
+    max_iter = max(LIBSVM_MIN_STEPS, LIBSVM_STEPS_PER_ENTRY * len(y) ** 2)
+    svc = SVC(C=1.0, kernel="precomputed", tol=violation, cache_size=LIBSVM_CACHE_MB, max_iter=max_iter)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        svc.fit(K, y, sample_weight=upper)
+    if svc.fit_status_ != 0 or np.any(svc.n_iter_ >= max_iter):
+        return None
     alpha = np.zeros(len(y))
     alpha[svc.support_] = np.abs(svc.dual_coef_[0])
     return alpha
 
 
-def _libsvm_without_bias(K: Matrix, y: Vector, upper: Vector, violation: float) -> Vector:
+def _libsvm_without_bias(K: Matrix, y: Vector, upper: Vector, violation: float) -> Vector | None:
     r"""Solve by libsvm, which always has a bias: it is zero in a problem that changes its sign with the labels.
 
     Gram :math:`[[K, -K], [-K, K]]`, labels :math:`[y, -y]`, half the bounds; then :math:`\alpha_i = a_i + a_{n+i}`.
     """
     a = _libsvm(np.block([[K, -K], [-K, K]]), np.r_[y, -y], np.r_[upper, upper] / 2, violation)
-    return a[: len(y)] + a[len(y) :]
+    return None if a is None else a[: len(y)] + a[len(y) :]
 
 
 @dataclass(frozen=True, eq=False)

@@ -46,8 +46,9 @@ class Block:
 
     @cached_property
     def _factor(self) -> Factor | None:
-        """Factor of the Gram, where the ridge is large enough to divide by."""
-        weak = np.min(self.ridge) <= DIVISIBLE_RIDGE * np.mean(self.gram.diag())
+        """Factor of the Gram, where the ridge is large enough to divide by; on features any ridge is."""
+        least = DIVISIBLE_RIDGE * np.mean(self.gram.diag()) if self.gram.dense else 0.0
+        weak = np.min(self.ridge) <= least
         return None if weak else self.gram.factor(1 / self.ridge, self.bias)
 
     @cached_property

@@ -17,9 +17,10 @@ from foldless.core.linalg import thin_root
 from foldless.core.memo import Latest
 from foldless.grams import DenseGram, LowRankGram
 from foldless.grams.features import Features
+from foldless.machines.coefficients import without_rounding
 
 EPS = np.finfo(float).eps
-THIN_MIN_ROWS = 300  # with fewer rows an eigendecomposition is so fast that a thin root does not pay
+SINGULAR_MAX_ROWS = 300  # up to which the root of any singular matrix is used: fast enough, and more accurate
 THIN_MAX_RANK_FRACTION = 0.5  # rank over n up to which a thin root makes eigenpairs cheaper
 
 
@@ -88,7 +89,8 @@ class Basis:
         return self._latest_targets.get(Y.tobytes(), lambda: self._targets(self.whiten(Y)))
 
     def _targets(self, Y: Matrix) -> Targets:
-        rest = None if self.complete else self.outside(Y)
+        # Twice, since coefficients divide the rest by lambda: no rounding error along Q may be left in it.
+        rest = None if self.complete else self.outside(self.outside(Y))
         rest2 = np.zeros(Y.shape[1]) if rest is None else (rest**2).sum(0)
         return Targets(Y, self.Q.T @ Y, rest, rest2)
 
@@ -110,7 +112,7 @@ def thin(gram: Gram, max_rank_fraction: float = THIN_MAX_RANK_FRACTION) -> Gram:
     """Return a Gram that equals ``gram`` to rounding and is cheap to decompose, or ``gram`` itself; computed once.
 
     The matrix of a smooth kernel has a numerical rank r far below n. With a thin root its eigenpairs cost O(n^2 r) and
-    not O(n^3).
+    not O(n^3), and those of eigenvalue zero are known exactly. With few rows that makes it the choice for every r < n.
 
     Parameters
     ----------
@@ -118,10 +120,10 @@ def thin(gram: Gram, max_rank_fraction: float = THIN_MAX_RANK_FRACTION) -> Gram:
     max_rank_fraction : float
         Largest r / n at which the thin root is returned. Small values make it cheap to find out that r is larger.
     """
-    if not isinstance(gram, DenseGram) or gram.n <= THIN_MIN_ROWS:
+    if not isinstance(gram, DenseGram):
         return gram
     memo: dict[str, Any] = gram.memo.get("thin", compute=dict)
-    max_rank = int(max_rank_fraction * gram.n)
+    max_rank = int(max_rank_fraction * gram.n) if gram.n > SINGULAR_MAX_ROWS else gram.n - 1
     if "thin" not in memo and max_rank > memo.get("rank above", 0):
         F = thin_root(gram.K, max_rank)
         memo.update({"rank above": max_rank} if F is None else {"thin": LowRankGram(F)})
@@ -148,7 +150,7 @@ def _compute_kernel_basis(gram: Gram, bias: bool, weights: Vector | None) -> Bas
         v = np.ones(gram.n) if weights is None else weights
         pairs = thin(gram).weighted_spectrum(v, bias)
         Q, s = pairs.Q, pairs.nu
-    return Basis(Q, s, free, Q.shape[1] + free.shape[1] >= gram.n, root)
+    return Basis(Q, without_rounding(s), free, Q.shape[1] + free.shape[1] >= gram.n, root)
 
 
 def column_space(C: Matrix) -> tuple[Matrix, Matrix]:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from foldless.core.contracts import Gram, Matrix, Vector
 from foldless.core.errors import NotPositiveDefinite
 from foldless.core.linalg import check_eigenvalues, check_symmetric
+from foldless.machines.coefficients import without_rounding
 from foldless.machines.least_squares.eigenbasis import EPS, Basis, column_space, intercept, scale, thin
 
 
@@ -19,7 +20,7 @@ def identity_basis(gram: Gram, bias: bool, weights: Vector | None) -> Basis:
     """Return the basis for the penalty I."""
     if weights is None and not bias:
         Q, mu = thin(gram).spectrum()
-        none = np.zeros((gram.n, 0))
+        mu, none = without_rounding(mu), np.zeros((gram.n, 0))
         return Basis(Q, mu**2, none, Q.shape[1] >= gram.n, None, Q * mu, none)
     free, root = intercept(gram.n, bias, weights), _root(gram, weights)
     Q, s = thin(gram).image_beside(free, root)
@@ -39,6 +40,18 @@ def matrix_basis(gram: Gram, penalty: ArrayLike, bias: bool, weights: Vector | N
     return _basis(Q, s, free, weights, coef_map, free_coef_map)
 
 
+def smallest_by_penalty(gram: Gram, penalty: ArrayLike, bias: bool, Z: Matrix) -> tuple[Matrix, Vector]:
+    r"""Return the coefficients and biases with outputs ``Z`` (n, k) and the smallest :math:`\alpha' T \alpha`."""
+    B, E = penalty_roots(penalty, gram.n)
+    C = np.column_stack([*([np.ones(gram.n)] if bias else []), gram.matmul(E)])
+    free, back = column_space(C)
+    M = gram.matmul(B)
+    M = M - free @ (free.T @ M)
+    alpha = B @ (np.linalg.pinv(M, rcond=gram.n * EPS) @ Z)
+    rest = back @ (free.T @ (Z - gram.matmul(alpha)))
+    return alpha + E @ rest[int(bias) :], rest[0] if bias else np.zeros(Z.shape[1])
+
+
 def _root(gram: Gram, weights: Vector | None) -> Vector:
     return np.ones(gram.n) if weights is None else np.sqrt(weights)
 
@@ -48,7 +61,8 @@ def _basis(
 ) -> Basis:
     complete = Q.shape[1] + free.shape[1] >= len(Q)
     root = None if weights is None else np.sqrt(weights)
-    return Basis(Q, s, free, complete, root, coef_map, free_coef_map)
+    s = without_rounding(np.sqrt(s)) ** 2
+    return Basis(Q, s, free, complete, root, np.where(s > 0, coef_map, 0.0), free_coef_map)
 
 
 def penalty_roots(T: ArrayLike, n: int) -> tuple[Matrix, Matrix]:

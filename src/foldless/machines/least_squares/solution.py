@@ -78,6 +78,14 @@ class LinearSolution(CountedRows):
             return np.zeros(self.Y.shape[1])
         return np.average(self.Y - self.gram.matmul(self.alpha), axis=0, weights=self.machine.weights)
 
+    @property
+    def outputs(self) -> Matrix:
+        """Outputs of the rows, intercepts included (n, k)."""
+        root = self.smoother.root
+        return self.Y - (
+            self.whitened_residuals if root is None else scale(1 / root, self.whitened_residuals)
+        )
+
     @cached_property
     def whitened_residuals(self) -> Matrix:
         """Whitened residuals R y (n, k)."""
