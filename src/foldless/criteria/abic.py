@@ -8,7 +8,9 @@ from foldless.core.contracts import Gram, Machine, Matrix, Reading
 from foldless.criteria.base import Criterion, reads
 from foldless.criteria.evidence import Evidence, rows_counted
 from foldless.criteria.regression import noise_variance as noise
-from foldless.machines import RidgeSolution, SmoothSolution, SquaredHingeSolution, SVMSolution
+from foldless.machines.ridge import RidgeSolution
+from foldless.machines.smooth import SmoothSolution
+from foldless.machines.svm import SquaredHingeSolution, SVMSolution
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,8 @@ class Criterion:
     Examples
     --------
     >>> from foldless.criteria import Criterion, reads
-    >>> from foldless.machines import Ridge, RidgeSolution
+    >>> from foldless.machines import Ridge
+    >>> from foldless.machines.ridge import RidgeSolution
     >>> @dataclass(frozen=True)
     ... class TrainingError(Criterion):
     ...     @reads(RidgeSolution)

@@ -17,7 +17,7 @@ from foldless.core.errors import Undefined
 from foldless.core.targets import error_fraction, is_pm1
 from foldless.criteria.base import Criterion, reads
 from foldless.criteria.derivatives.lssvm import total_derivative_from_left_out
-from foldless.machines import LSSVMSolution
+from foldless.machines.lssvm import LSSVMSolution
 
 NEWTON_MAX_STEPS = 100
 # Relative step at which Newton's method ends.

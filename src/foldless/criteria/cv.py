@@ -11,8 +11,11 @@ from foldless.core.contracts import Gram, Machine, Matrix, Reading
 from foldless.core.errors import Undefined
 from foldless.core.targets import class_index, error_fraction, is_pm1
 from foldless.criteria.base import Criterion, reads
-from foldless.machines import LSSVMSolution, RidgeSolution, SmoothSolutions, SupportSolutions
 from foldless.machines.coefficients import expansion_coefficients
+from foldless.machines.lssvm import LSSVMSolution
+from foldless.machines.ridge import RidgeSolution
+from foldless.machines.smooth import SmoothSolutions
+from foldless.machines.svm import SupportSolutions
 
 
 @dataclass(frozen=True)

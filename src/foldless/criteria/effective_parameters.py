@@ -6,7 +6,7 @@ from typing import ClassVar
 from foldless.core.contracts import Adjoint, Reading, Vector
 from foldless.criteria.base import Criterion, reads
 from foldless.criteria.derivatives.smooth import CovarianceAdjoint, differentiate
-from foldless.machines import SmoothSolution
+from foldless.machines.smooth import SmoothSolution
 
 
 @dataclass(frozen=True)

@@ -12,16 +12,12 @@ from foldless.criteria.derivatives.smooth import laplace_evidence
 from foldless.criteria.derivatives.svm import implicit_step
 from foldless.criteria.posteriors.ep import SITES, expectation_propagation
 from foldless.grams.adjoints import add_symmetric, embed
-from foldless.machines import (
-    LSSVMSolution,
-    RidgeSolution,
-    SmoothMachine,
-    SmoothSolution,
-    SquaredHingeSolution,
-    SVMSolution,
-)
+from foldless.machines import SmoothMachine
 from foldless.machines.columnwise import ColumnwiseSolutions
-from foldless.machines.svm import SupportSolution
+from foldless.machines.lssvm import LSSVMSolution
+from foldless.machines.ridge import RidgeSolution
+from foldless.machines.smooth import SmoothSolution
+from foldless.machines.svm import SquaredHingeSolution, SupportSolution, SVMSolution
 
 # By this many nats a row the Laplace evidence exceeds that of expectation propagation at its false maximum.
 FALSE_MAXIMUM_EXCESS = 0.15

@@ -10,8 +10,7 @@ from foldless.core.contracts import Adjoint, Machine, Reading, Vector
 from foldless.core.errors import Undefined, UnsuitableBias
 from foldless.criteria.base import Criterion, reads
 from foldless.criteria.posteriors.ep import SITES, EPPosterior, expectation_propagation
-from foldless.machines import SquaredHingeSolution, SVMSolution
-from foldless.machines.svm import SupportProblem
+from foldless.machines.svm import SquaredHingeSolution, SupportProblem, SVMSolution
 
 
 @dataclass(frozen=True)

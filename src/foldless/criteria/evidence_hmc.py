@@ -21,8 +21,7 @@ from foldless.criteria.posteriors.diagnostics import effective_draws, rhat
 from foldless.criteria.posteriors.ep import SITES, EPPosterior, expectation_propagation
 from foldless.criteria.posteriors.sampling import Reference, Target, draws
 from foldless.grams.adjoints import symmetric_operator
-from foldless.machines import SquaredHingeSolution, SVMSolution
-from foldless.machines.svm import SupportProblem
+from foldless.machines.svm import SquaredHingeSolution, SupportProblem, SVMSolution
 
 # Added to the diagonal of K, in mean diagonals, where K is inverted at the end.
 JITTER_FRACTION = 1e-10

@@ -19,9 +19,9 @@ from foldless.criteria.base import Criterion, reads
 from foldless.criteria.derivatives.smooth import CovarianceAdjoint, differentiate
 from foldless.criteria.derivatives.svm import implicit_step
 from foldless.grams.adjoints import add_symmetric
-from foldless.machines import SmoothSolution, SquaredHingeSolution, SVMSolution
 from foldless.machines.losses import Logistic
-from foldless.machines.svm import SupportSolution
+from foldless.machines.smooth import SmoothSolution
+from foldless.machines.svm import SquaredHingeSolution, SupportSolution, SVMSolution
 
 
 @dataclass(frozen=True)

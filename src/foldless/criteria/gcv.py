@@ -9,9 +9,10 @@ from foldless.core.contracts import Adjoint, Reading, Vector
 from foldless.core.errors import Undefined
 from foldless.criteria.base import Criterion, reads
 from foldless.grams.adjoints import add_symmetric
-from foldless.machines import LinearSolution, LSSVMSolution
 from foldless.machines.least_squares.eigenbasis import EPS
 from foldless.machines.least_squares.sensitivity import Sensitivity
+from foldless.machines.least_squares.solution import LinearSolution
+from foldless.machines.lssvm import LSSVMSolution
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from foldless.core.contracts import Reading
 from foldless.core.errors import Undefined, UnsuitableBias
 from foldless.core.targets import weighted_mean
 from foldless.criteria.base import Criterion, reads
-from foldless.machines import SmoothSolution, SquaredHingeSolution, SVMSolution
+from foldless.machines.smooth import SmoothSolution
+from foldless.machines.svm import SquaredHingeSolution, SVMSolution
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,11 @@ from foldless.core.targets import error_fraction, is_pm1
 from foldless.criteria.base import Criterion, reads
 from foldless.criteria.derivatives.smooth import CovarianceAdjoint, differentiate
 from foldless.criteria.folds import Folds, assign
-from foldless.machines import LinearSolution, LSSVMSolution, SmoothSolution
 from foldless.machines.least_squares.eigenbasis import EPS
 from foldless.machines.least_squares.sensitivity import Sensitivity
+from foldless.machines.least_squares.solution import LinearSolution
+from foldless.machines.lssvm import LSSVMSolution
+from foldless.machines.smooth import SmoothSolution
 
 
 @dataclass(frozen=True)

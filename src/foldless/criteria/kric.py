@@ -18,8 +18,8 @@ from foldless.criteria.base import Criterion, reads
 from foldless.criteria.derivatives.smooth import CovarianceAdjoint, differentiate
 from foldless.criteria.derivatives.svm import total_derivative_from_outputs
 from foldless.grams.adjoints import add_symmetric
-from foldless.machines import SmoothSolution, SquaredHingeSolution, SVMSolution
-from foldless.machines.svm import SupportSolution
+from foldless.machines.smooth import SmoothSolution
+from foldless.machines.svm import SquaredHingeSolution, SupportSolution, SVMSolution
 
 # Leverage above which a linearised leave-one-out is too inaccurate.
 LEVERAGE_MAX = 0.5

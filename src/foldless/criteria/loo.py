@@ -23,17 +23,12 @@ from foldless.criteria.derivatives.lssvm import total_derivative_from_left_out
 from foldless.criteria.derivatives.smooth import CovarianceAdjoint, differentiate
 from foldless.criteria.derivatives.softmax import differentiate_blocks, third_derivative_term
 from foldless.criteria.derivatives.svm import refit_margins, span_margins
-from foldless.machines import (
-    LinearSolution,
-    LSSVMSolution,
-    SmoothSolution,
-    SoftmaxSolution,
-    SquaredHingeSolution,
-    SupportSolutions,
-    SVMSolution,
-)
 from foldless.machines.least_squares.sensitivity import Sensitivity
-from foldless.machines.svm import SupportSolution
+from foldless.machines.least_squares.solution import LinearSolution
+from foldless.machines.lssvm import LSSVMSolution
+from foldless.machines.smooth import SmoothSolution
+from foldless.machines.softmax import SoftmaxSolution
+from foldless.machines.svm import SquaredHingeSolution, SupportSolution, SupportSolutions, SVMSolution
 
 
 @dataclass(frozen=True)

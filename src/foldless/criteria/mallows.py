@@ -14,8 +14,8 @@ import numpy as np
 from foldless.core.contracts import Adjoint, Gram, Machine, Matrix, Reading, Vector
 from foldless.criteria.base import Criterion, reads
 from foldless.criteria.regression import noise_variance as noise
-from foldless.machines import LinearSolution
 from foldless.machines.least_squares.sensitivity import Sensitivity
+from foldless.machines.least_squares.solution import LinearSolution
 
 
 @dataclass(frozen=True)

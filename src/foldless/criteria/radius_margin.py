@@ -14,11 +14,10 @@ import numpy as np
 from foldless.core.contracts import Adjoint, Reading, Vector
 from foldless.criteria.base import Criterion, reads
 from foldless.grams.adjoints import add_symmetric
-from foldless.machines import SquaredHingeSolution, SVMSolution
 from foldless.machines.box_qp.active_set import solve_box
 from foldless.machines.box_qp.problem import BoxQP
 from foldless.machines.columnwise import ColumnwiseSolutions
-from foldless.machines.svm import SupportSolution
+from foldless.machines.svm import SquaredHingeSolution, SupportSolution, SVMSolution
 
 # Least ridge of the ball problem, in mean diagonals: it keeps equal points apart and is far below the digits of R^2.
 BALL_RIDGE_FRACTION = 1e-10

@@ -40,10 +40,11 @@ from foldless.criteria.regression.error_norms import (
     stabilised,
 )
 from foldless.grams.adjoints import symmetric_operator
-from foldless.machines import LinearSolution, RidgeSolution
 from foldless.machines.least_squares.eigenbasis import scale
 from foldless.machines.least_squares.sensitivity import Sensitivity
 from foldless.machines.least_squares.smoother import DenseSmoother
+from foldless.machines.least_squares.solution import LinearSolution
+from foldless.machines.ridge import RidgeSolution
 
 NORMS = ("gamma", "paper", "e", "fixed")
 

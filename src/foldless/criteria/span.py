@@ -17,7 +17,7 @@ from foldless.core.targets import weighted_mean
 from foldless.criteria.base import Criterion, reads
 from foldless.criteria.derivatives.svm import implicit_step, span_margins
 from foldless.grams.adjoints import embed
-from foldless.machines import SquaredHingeSolution, SVMSolution
+from foldless.machines.svm import SquaredHingeSolution, SVMSolution
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from foldless.core.contracts import Gram, Reading, Vector
 from foldless.core.errors import Undefined
 from foldless.core.targets import weighted_mean
 from foldless.criteria.base import Criterion, reads
-from foldless.machines import SmoothSolution, SquaredHingeSolution, SVMSolution
+from foldless.machines.smooth import SmoothSolution
+from foldless.machines.svm import SquaredHingeSolution, SVMSolution
 
 
 @dataclass(frozen=True)

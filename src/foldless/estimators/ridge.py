@@ -22,12 +22,13 @@ from foldless.estimators.validation import regularisation
 from foldless.grams import DenseGram
 from foldless.kernels import gram
 from foldless.kernels.evaluate import diagonal
-from foldless.machines import Ridge, penalty_roots
+from foldless.machines import Ridge
 from foldless.machines.least_squares.gp_posterior import (
     LandmarkVariance,
     PosteriorVariance,
     posterior_variance,
 )
+from foldless.machines.least_squares.penalty import penalty_roots
 
 
 @document_shared

@@ -1,42 +1,27 @@
-"""Machines: a Gram and targets in, a solution out."""
+"""Machines: a Gram and targets in, a solution out.
 
-from foldless.machines.least_squares.penalty import penalty_roots
-from foldless.machines.least_squares.solution import LinearSolution
-from foldless.machines.lssvm import LSSVM, LSSVMSolution
-from foldless.machines.ridge import Ridge, RidgeSolution
-from foldless.machines.smooth import SmoothMachine, SmoothSolution, SmoothSolutions
-from foldless.machines.softmax import SoftmaxMachine, SoftmaxSolution
-from foldless.machines.subset import Forward, Subset, SubsetSolution, forward
-from foldless.machines.svm import (
-    HingeSVM,
-    SquaredHingeSolution,
-    SquaredHingeSVM,
-    SupportSolutions,
-    SVMSolution,
-)
-from foldless.machines.untrained import NoMachine, NoMachineSolution
+The solutions are in the module of their machine, such as ``foldless.machines.ridge.RidgeSolution``.
+"""
+
+from foldless.core.contracts import Machine
+from foldless.machines.lssvm import LSSVM
+from foldless.machines.ridge import Ridge
+from foldless.machines.smooth import SmoothMachine
+from foldless.machines.softmax import SoftmaxMachine
+from foldless.machines.subset import Forward, Subset, forward
+from foldless.machines.svm import HingeSVM, SquaredHingeSVM
+from foldless.machines.untrained import NoMachine
 
 __all__ = [
     "Forward",
     "HingeSVM",
     "LSSVM",
-    "LSSVMSolution",
-    "LinearSolution",
-    "Ridge",
-    "RidgeSolution",
-    "SmoothMachine",
-    "SmoothSolution",
-    "SmoothSolutions",
-    "Subset",
-    "SubsetSolution",
-    "forward",
-    "SoftmaxMachine",
-    "SoftmaxSolution",
-    "SquaredHingeSolution",
-    "SquaredHingeSVM",
-    "SupportSolutions",
-    "SVMSolution",
+    "Machine",
     "NoMachine",
-    "NoMachineSolution",
-    "penalty_roots",
+    "Ridge",
+    "SmoothMachine",
+    "SoftmaxMachine",
+    "SquaredHingeSVM",
+    "Subset",
+    "forward",
 ]

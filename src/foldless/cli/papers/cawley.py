@@ -26,7 +26,7 @@ from foldless.criteria.folds import assign
 from foldless.estimators import KernelLogisticRegression
 from foldless.inspection.metrics import prediction_error, target_information
 from foldless.kernels.by_name import typical_distance
-from foldless.machines import SmoothSolution
+from foldless.machines.smooth import SmoothSolution
 
 # The columns of the paper that are computed here.
 METHODS = ("LOO-KLR", "KLR", "L-GPC", "EP-GPC")

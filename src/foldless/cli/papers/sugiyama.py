@@ -26,7 +26,8 @@ from foldless.criteria.base import Criterion
 from foldless.datasets import make_sinc, sinc_target
 from foldless.grams import DenseGram
 from foldless.kernels import gram
-from foldless.machines import Ridge, RidgeSolution
+from foldless.machines import Ridge
+from foldless.machines.ridge import RidgeSolution
 
 KERNEL = RBF(1.0, "fixed")
 METHODS = {

@@ -11,7 +11,7 @@ import numpy as np
 
 from foldless.core.contracts import Adjoint, Matrix, Vector
 from foldless.grams.adjoints import add_symmetric
-from foldless.machines import LSSVMSolution
+from foldless.machines.lssvm import LSSVMSolution
 
 
 def total_derivative_from_left_out(solution: LSSVMSolution, p: Matrix) -> tuple[Adjoint, Vector]:

@@ -22,7 +22,7 @@ import numpy as np
 from foldless.core.contracts import Adjoint, Gram, Matrix, Vector
 from foldless.core.gram import Factor
 from foldless.grams.adjoints import add_symmetric
-from foldless.machines import SmoothSolution
+from foldless.machines.smooth import SmoothSolution
 
 
 @dataclass(frozen=True, eq=False)

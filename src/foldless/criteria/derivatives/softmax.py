@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from foldless.core.contracts import Adjoint, Matrix, Vector
 from foldless.grams.adjoints import symmetric_operator
-from foldless.machines import SoftmaxSolution
+from foldless.machines.softmax import SoftmaxSolution
 
 # One matrix (k - 1, k - 1) per row.
 Blocks = NDArray[np.float64]

@@ -31,9 +31,8 @@ from numpy.typing import NDArray
 from foldless.core.contracts import Adjoint, Vector
 from foldless.core.errors import JitterWarning, Undefined
 from foldless.grams.adjoints import add_symmetric
-from foldless.machines import SquaredHingeSolution, SVMSolution
 from foldless.machines.box_qp.problem import LOWER
-from foldless.machines.svm import SupportSolution
+from foldless.machines.svm import SquaredHingeSolution, SupportSolution, SVMSolution
 
 
 def implicit_step(

@@ -35,9 +35,11 @@ from scipy.optimize import minimize_scalar
 
 from foldless.core.contracts import Gram, Machine, Matrix, Vector
 from foldless.core.errors import Undefined, UnknownName
-from foldless.machines import LinearSolution, Ridge, RidgeSolution
+from foldless.machines import Ridge
 from foldless.machines.least_squares.eigenbasis import EPS
 from foldless.machines.least_squares.sensitivity import Sensitivity
+from foldless.machines.least_squares.solution import LinearSolution
+from foldless.machines.ridge import RidgeSolution
 
 PER_MODEL = "per-model"
 # Ridge parameters tried, relative to the largest eigenvalue: so many, between these powers of ten.
