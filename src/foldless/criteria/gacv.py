@@ -113,7 +113,7 @@ class GACV(Criterion):
         def derive() -> tuple[Adjoint, Vector]:  # eq. (5)
             G = solution.gram.diagonal(p * alpha * _factors(solution))
             q = p[free] * (_diagonal_terms(solution)[free] + 1 / C[free])
-            adjoint, slope = implicit_step(solution, G, -p[free] @ (alpha[free] / C[free]), q)
+            adjoint, slope = implicit_step(solution, G, -float(p[free] @ (alpha[free] / C[free])), q)
             return adjoint, np.array([slope])
 
         return Reading.lazy(_bound(solution), derive)

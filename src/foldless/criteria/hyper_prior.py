@@ -18,9 +18,11 @@ TIED_LENGTH_SCALES = (None, 1.0)
 
 def _of_inner(attribute: str) -> Any:
     """Return a property that has the value it has for the criterion inside."""
-    return property(
-        lambda self: getattr(self.inner_criterion, attribute), doc=f"``{attribute}`` of the criterion."
-    )
+
+    def value(self: "HyperPrior") -> Any:
+        return getattr(self.inner_criterion, attribute)
+
+    return property(value, doc=f"``{attribute}`` of the criterion.")
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from foldless.kernels.precomputed import is_precomputed
 from foldless.machines import NoMachine
 from foldless.searches.base import Search
 from foldless.tuning.last_fit import FittedForm, LastFit, loses
-from foldless.tuning.objective import UNDEFINED_ERRORS, Objective
+from foldless.tuning.objective import UNDEFINED_ERRORS, Objective, with_parameters
 from foldless.tuning.result import Selection
 from foldless.tuning.row_blocks import BlockObjective, Rows, search_stages
 from foldless.tuning.search_space import SearchSpace
@@ -271,7 +271,7 @@ class CandidateTuner:
 
     def at(self, kernel: Kernel, theta: Vector) -> tuple[Kernel, Machine]:
         """Return kernel and machine, for all rows and to all digits, with the parameters ``theta``."""
-        return Objective(kernel, self.machine, self.criterion, None, self.Y, self.tune_machine).at(theta)
+        return with_parameters(kernel, self.machine, theta, self.tune_machine)
 
     def fit_rows(
         self, kernel: Kernel, stage: Stage, space: SearchSpace, begun: float, section: str

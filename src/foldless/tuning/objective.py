@@ -16,6 +16,15 @@ from foldless.grams.builders import Builder
 UNDEFINED_ERRORS = (Undefined, NotPositiveDefinite, np.linalg.LinAlgError)
 
 
+def with_parameters(
+    kernel: Kernel, machine: Machine, theta: Vector, tune_machine: bool
+) -> tuple[Kernel, Machine]:
+    """Return kernel and machine with the parameters ``theta``: the kernel's first, then the machine's if they are tuned."""
+    p = len(kernel.theta)
+    kernel = kernel.clone_with_theta(theta[:p]) if p else kernel
+    return kernel, machine.with_theta(theta[p:]) if tune_machine else machine
+
+
 @dataclass(frozen=True, eq=False)
 class Objective(HasPrior, HasScale):
     """The criterion as a function of ``theta``.
@@ -66,9 +75,7 @@ class Objective(HasPrior, HasScale):
 
     def at(self, theta: Vector) -> tuple[Kernel, Machine]:
         """Return kernel and machine with the parameters ``theta``."""
-        p = len(self.kernel.theta)
-        kernel = self.kernel.clone_with_theta(theta[:p]) if p else self.kernel
-        return kernel, self.machine.with_theta(theta[p:]) if self.tune_machine else self.machine
+        return with_parameters(self.kernel, self.machine, theta, self.tune_machine)
 
     def solve(self, theta: Vector, start: Any = None) -> tuple[Kernel, Machine, Any]:
         """Return kernel, machine and solution at ``theta``."""
