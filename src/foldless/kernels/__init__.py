@@ -8,6 +8,7 @@ from foldless.kernels import algebra, evaluate, stationary  # noqa: F401  (they 
 from foldless.kernels.coordinate_products import Dirichlet, Sinc, TrigonometricPolynomial
 from foldless.kernels.laplacian import Laplacian
 from foldless.kernels.pairs import Pairs, Points
+from foldless.kernels.power_exponential import PowerExponential
 from foldless.kernels.precomputed import Precomputed
 from foldless.kernels.sigmoid import Sigmoid
 
@@ -15,6 +16,7 @@ __all__ = [
     "Dirichlet",
     "Laplacian",
     "Pairs",
+    "PowerExponential",
     "Precomputed",
     "Sigmoid",
     "Sinc",

@@ -8,28 +8,32 @@ from scipy.spatial.distance import pdist
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Kernel, Matern
 
 from foldless.core.errors import UnknownName
-from foldless.kernels import Laplacian, Precomputed, Sinc
+from foldless.kernels import Laplacian, PowerExponential, Precomputed, Sinc
 from foldless.kernels.pairs import Points, to_dense
 
 DISTANCE_SAMPLE_ROWS = 300  # rows whose distances give the typical one
 DISTINCT_MAX_ROWS = 2000  # up to this many rows, repeated ones are removed first
 LENGTH_SCALE_RANGE_FACTOR = 100  # a length scale may move this factor down and up from its start
 POLY_OFFSET_RANGE_FACTOR = 30
+POWER_START = 1.5  # between the Laplacian and the Gaussian
 
 
-def typical_distance(X: Points) -> float:
+def typical_distance(X: Points, metric: str = "euclidean") -> float:
     """Return the median distance between distinct points, from an even sample of the distinct rows."""
     if X.shape[0] <= DISTINCT_MAX_ROWS:
         X = np.unique(to_dense(X), axis=0)
     n = X.shape[0]
-    d = pdist(to_dense(X[np.linspace(0, n - 1, min(DISTANCE_SAMPLE_ROWS, n)).astype(int)]))
+    d = pdist(to_dense(X[np.linspace(0, n - 1, min(DISTANCE_SAMPLE_ROWS, n)).astype(int)]), metric)
     d = d[d > 0]
     return float(np.median(d)) if d.size else 1.0
 
 
 def _length(X: Points) -> tuple[float, tuple[float, float]]:
     """Return the start of a length scale, and its bounds."""
-    length = typical_distance(X) / np.sqrt(2)
+    return _around(typical_distance(X) / np.sqrt(2))
+
+
+def _around(length: float) -> tuple[float, tuple[float, float]]:
     return length, (length / LENGTH_SCALE_RANGE_FACTOR, length * LENGTH_SCALE_RANGE_FACTOR)
 
 
@@ -42,12 +46,25 @@ def _rbf_ard(X: Points) -> Kernel:
     return RBF(np.full(X.shape[1], length), bounds)
 
 
-def _matern(X: Points) -> Kernel:
+def _matern32(X: Points) -> Kernel:
+    return Matern(*_length(X), nu=1.5)
+
+
+def _matern52(X: Points) -> Kernel:
     return Matern(*_length(X), nu=2.5)
 
 
 def _laplacian(X: Points) -> Kernel:
     return Laplacian(*_length(X))
+
+
+def _product_laplacian(X: Points) -> Kernel:
+    return Laplacian(*_around(typical_distance(X, "cityblock")), norm=1)
+
+
+def _power_exponential(X: Points) -> Kernel:
+    length, bounds = _around(typical_distance(X))
+    return PowerExponential(length, POWER_START, length_scale_bounds=bounds)
 
 
 def _sinc(X: Points) -> Kernel:
@@ -65,6 +82,10 @@ def _linear(X: Points) -> Kernel:
     return ConstantKernel(1 / _mean_square(X), "fixed") * DotProduct(0.0, "fixed")
 
 
+def _affine(X: Points) -> Kernel:
+    return _linear(X) + ConstantKernel(1.0, "fixed")
+
+
 def _poly(X: Points) -> Kernel:
     scale = _mean_square(X)
     offset, factor = np.sqrt(scale), POLY_OFFSET_RANGE_FACTOR
@@ -79,11 +100,16 @@ def _precomputed(X: Points) -> Kernel:
 NAMED: dict[str, Callable[[Points], Kernel]] = {
     "rbf": _rbf,
     "rbf-ard": _rbf_ard,
-    "matern": _matern,
+    "matern": _matern52,
+    "matern32": _matern32,
+    "matern52": _matern52,
     "laplacian": _laplacian,
+    "product-laplacian": _product_laplacian,
+    "power-exponential": _power_exponential,
     "sinc": _sinc,
     "poly": _poly,
     "linear": _linear,
+    "affine": _affine,
     "precomputed": _precomputed,
 }
 
