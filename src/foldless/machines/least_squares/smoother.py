@@ -151,6 +151,14 @@ class SpectralSmoother:
         alpha = b.Q @ beta if t.rest is None else b.Q @ beta + t.rest / self.lam
         return b.whiten(alpha)
 
+    def target_weights(self, M: Matrix) -> Matrix:
+        """Return B'M where alpha = B y: the weights of the targets (n, p) in p linear forms M (n, p) of alpha."""
+        b = self.basis
+        if b.coef_map is not None:
+            return b.whiten(self.X_transposed_times(M))
+        # The projector N would add functions that are zero everywhere.
+        return b.whiten(b.Q @ scale(1 / (b.s + self.lam), b.Q.T @ b.whiten(M)))
+
     def X_times(self, M: Matrix) -> Matrix:
         """Return X M for a fixed penalty, where alpha = X D y."""
         b = self.basis
@@ -292,3 +300,9 @@ class DenseSmoother:
     def coefficients(self, t: Targets) -> Matrix:
         """Return alpha."""
         return t.c / self.lam if self.root is None else scale(self.root, t.c) / self.lam
+
+    def target_weights(self, M: Matrix) -> Matrix:
+        """Return B'M where alpha = B y: the weights of the targets (n, p) in p linear forms M (n, p) of alpha."""
+        if self.root is None:
+            return self.R @ M / self.lam
+        return scale(self.root, self.R @ scale(self.root, M)) / self.lam
