@@ -25,6 +25,7 @@ from foldless.estimators.advice import (
     scale_warning,
     warn_about,
 )
+from foldless.estimators.columns import bound_kernels
 from foldless.estimators.validation import naming_text_columns
 from foldless.grams.expansion import CellExpansion, Expansion
 from foldless.kernels import gram
@@ -34,6 +35,8 @@ from foldless.tuning.result import Selection
 from foldless.tuning.select import select
 
 PREDICT_BLOCK_ENTRIES = 2_000_000
+# What a fitted estimator needs while it is fitted, but not to predict.
+WORKING_ATTRIBUTES = ("selection_", "_kernels")
 # Predictions for so many training rows show whether all predictions are the same.
 ADVICE_MAX_ROWS = 200
 
@@ -60,8 +63,10 @@ class BaseKernelEstimator(BaseEstimator):
     verbose: int
 
     _rows: Rows  # the training rows with a positive weight
+    _kernels: KernelLike  # the kernels to choose from, with names of columns turned into numbers
 
     def _check_data(self, X: ArrayLike, y: ArrayLike, **options: Any) -> tuple[Any, np.ndarray]:
+        self._kernels = bound_kernels(self.kernel, X)
         with naming_text_columns(X):
             points, targets = validate_data(
                 self, X, y, accept_sparse="csr", dtype=np.float64, ensure_min_samples=MIN_ROWS, **options
@@ -99,7 +104,7 @@ class BaseKernelEstimator(BaseEstimator):
         """Select with the estimator's parameters, or with others in their place."""
         with progress(self.verbose, self.max_evaluations) as watch:
             options: dict[str, Any] = {
-                "kernel": self.kernel,
+                "kernel": self._kernels,
                 "criterion": self.criterion,
                 "search": self.search,
                 "gram": self.gram,
@@ -188,7 +193,7 @@ class BaseKernelEstimator(BaseEstimator):
     def __getstate__(self) -> dict[str, Any]:
         """Leave the working matrices out: a fitted estimator predicts without them."""
         state = super().__getstate__()
-        return {key: value for key, value in state.items() if key != "selection_"}
+        return {key: value for key, value in state.items() if key not in WORKING_ATTRIBUTES}
 
 
 class BaseKernelClassifier(BaseKernelEstimator):

@@ -217,8 +217,8 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
                 kernel = ConstantKernel(AMPLITUDE_START, bounds) * kernel
             return kernel + ConstantKernel(OFFSET_START, OFFSET_BOUNDS) if bias == "kernel" else kernel
 
-        several = isinstance(self.kernel, (list, tuple))
-        return [complete(kernel) for kernel in self.kernel] if several else complete(self.kernel)
+        several = isinstance(self._kernels, (list, tuple))
+        return [complete(kernel) for kernel in self._kernels] if several else complete(self._kernels)
 
     def _keep_support(self) -> None:
         """Forget points without a coefficient."""

@@ -1,5 +1,6 @@
 """Comparisons, and figures in the style of scikit-learn: ``from_estimator`` computes and draws, ``plot`` draws again."""
 
+from foldless.inspection.additive_terms import AdditiveTermsDisplay, additive_terms
 from foldless.inspection.comparison import Comparison
 from foldless.inspection.criterion_surface import Surface, evaluate_surface
 from foldless.inspection.error_histogram import HistogramDisplay
@@ -10,6 +11,7 @@ from foldless.inspection.surface import SurfaceDisplay
 from foldless.inspection.trace import TraceDisplay
 
 __all__ = [
+    "AdditiveTermsDisplay",
     "Comparison",
     "HistogramDisplay",
     "MarginDisplay",
@@ -18,5 +20,6 @@ __all__ = [
     "Surface",
     "SurfaceDisplay",
     "TraceDisplay",
+    "additive_terms",
     "evaluate_surface",
 ]

@@ -5,6 +5,9 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from foldless.core.contracts import Matrix, Vector
 from foldless.kernels import algebra, evaluate, stationary  # noqa: F401  (they register the verbs)
+from foldless.kernels.additive import Additive
+from foldless.kernels.categorical import Categorical
+from foldless.kernels.columns import Columns
 from foldless.kernels.coordinate_products import Dirichlet, Sinc, TrigonometricPolynomial
 from foldless.kernels.laplacian import Laplacian
 from foldless.kernels.pairs import Pairs, Points
@@ -13,6 +16,9 @@ from foldless.kernels.precomputed import Precomputed
 from foldless.kernels.sigmoid import Sigmoid
 
 __all__ = [
+    "Additive",
+    "Categorical",
+    "Columns",
     "Dirichlet",
     "Laplacian",
     "Pairs",

@@ -1,6 +1,7 @@
 """Kernels by name, with bounds and a start that come from the data."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -8,13 +9,14 @@ from scipy.spatial.distance import pdist
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Kernel, Matern
 
 from foldless.core.errors import UnknownName
-from foldless.kernels import Laplacian, PowerExponential, Precomputed, Sinc
+from foldless.kernels import Additive, Laplacian, PowerExponential, Precomputed, Sinc
 from foldless.kernels.pairs import Points, to_dense
 
 DISTANCE_SAMPLE_ROWS = 300  # rows whose distances give the typical one
 DISTINCT_MAX_ROWS = 2000  # up to this many rows, repeated ones are removed first
 LENGTH_SCALE_RANGE_FACTOR = 100  # a length scale may move this factor down and up from its start
 POLY_OFFSET_RANGE_FACTOR = 30
+AMPLITUDE_RANGE = (1e-4, 1e2)  # of one column of an additive kernel, in units of the equal share
 POWER_START = 1.5  # between the Laplacian and the Gaussian
 
 
@@ -93,6 +95,22 @@ def _poly(X: Points) -> Kernel:
     return (ConstantKernel(1 / scale, "fixed") * dot) ** 3
 
 
+def _additive(X: Points, order: int = 1) -> Kernel:
+    """Return a kernel whose diagonal is 1 at the start for order 1."""
+    d = X.shape[1]
+    # A typical distance in d columns is sqrt(d) times that in one.
+    length, bounds = _around(typical_distance(X) / np.sqrt(2 * d))
+    low, high = AMPLITUDE_RANGE
+    return Additive(
+        np.full(d, 1 / d),
+        length,
+        1.0,
+        order,
+        amplitude_bounds=(low / d, high / d),
+        length_scale_bounds=bounds,
+    )
+
+
 def _precomputed(X: Points) -> Kernel:
     return Precomputed()
 
@@ -110,6 +128,8 @@ NAMED: dict[str, Callable[[Points], Kernel]] = {
     "poly": _poly,
     "linear": _linear,
     "affine": _affine,
+    "additive": _additive,
+    "additive2": partial(_additive, order=2),
     "precomputed": _precomputed,
 }
 

@@ -10,6 +10,7 @@ from functools import singledispatch
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
 from foldless.core.contracts import Matrix, Vector
@@ -42,6 +43,12 @@ def pullback(kernel: Kernel, pairs: Pairs, adjoint: Matrix) -> Vector:
 def is_semidefinite(kernel: Kernel) -> bool:
     """Return True if every matrix of this kernel is known to be positive semi-definite; False if that is unknown."""
     return False
+
+
+def shown(values: float | ArrayLike) -> str:
+    """Return a parameter with three digits, in brackets if there are several, as scikit-learn prints kernels."""
+    numbers = ", ".join(f"{value:.3g}" for value in np.ravel(values))
+    return f"[{numbers}]" if np.size(values) > 1 else numbers
 
 
 def diagonal(kernel: Kernel, X: Points) -> Vector:

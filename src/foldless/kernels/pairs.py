@@ -41,6 +41,7 @@ class Pairs:
         self.X = _as_float(X)
         self.Y = self.X if Y is None else _as_float(Y)
         self._latest: dict[str, tuple[bytes, Matrix]] = {}
+        self._on_columns: dict[tuple[int, ...], Pairs] = {}
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -91,6 +92,31 @@ class Pairs:
         D.flags.writeable = False
         return D
 
+    @cached_property
+    def mismatches(self) -> Matrix:
+        """Number of columns in which the codes of two points differ, (n, m); a negative code matches only itself."""
+        X, Y = self.codes
+        D = np.rint(cdist(X, Y, "hamming") * X.shape[1])
+        D.flags.writeable = False
+        return D
+
+    @cached_property
+    def codes(self) -> tuple[Matrix, Matrix]:
+        """Both point sets as codes of categories: those that stand for no category are made all different."""
+        X = _distinct_unknowns(to_dense(self.X), 1)
+        return X, X if self.symmetric else _distinct_unknowns(to_dense(self.Y), 2)
+
+    def on_columns(self, columns: list[int]) -> Pairs:
+        """Return the pairs that only some columns make, with distances of their own, which are kept."""
+        key = tuple(columns)
+        found = self._on_columns.get(key)
+        if found is None:
+            found = self._on_columns[key] = self._of_columns(columns)
+        return found
+
+    def _of_columns(self, columns: list[int]) -> Pairs:
+        return Pairs(self.X[:, columns], None if self.symmetric else self.Y[:, columns])
+
     def strip(self, rows: slice) -> Pairs:
         """Return the pairs of some rows with all of ``Y``; distances are taken from the cache of these pairs."""
         return _Strip(self, rows)
@@ -132,8 +158,30 @@ class _Strip(Pairs):
         return self._whole.absolute[self._rows]
 
     @property
+    def mismatches(self) -> Matrix:
+        return self._whole.mismatches[self._rows]
+
+    @property
+    def codes(self) -> tuple[Matrix, Matrix]:
+        X, Y = self._whole.codes
+        return X[self._rows], Y
+
+    def _of_columns(self, columns: list[int]) -> Pairs:
+        return self._whole.on_columns(columns).strip(self._rows)
+
+    @property
     def _centre(self) -> Vector:
         return self._whole._centre
+
+
+def _distinct_unknowns(X: Matrix, offset: int) -> Matrix:
+    """Return codes in which the negative ones and NaN are replaced by numbers that occur once, in one of two sets."""
+    unknown = ~(X >= 0)
+    if not unknown.any():
+        return X
+    codes = X.copy()
+    codes[unknown] = -(2.0 * np.arange(np.count_nonzero(unknown)) + offset)
+    return codes
 
 
 def to_dense(X: Points) -> Matrix:

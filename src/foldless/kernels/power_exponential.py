@@ -28,7 +28,7 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from foldless.core.contracts import Matrix, Vector
-from foldless.kernels.evaluate import gram, is_semidefinite, pullback
+from foldless.kernels.evaluate import gram, is_semidefinite, pullback, shown
 from foldless.kernels.pairs import Pairs, to_dense
 from foldless.kernels.stationary import MIN_EXPONENT, contract_length_scales
 
@@ -99,9 +99,8 @@ class PowerExponential(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
         return Hyperparameter("power", "numeric", bounds)
 
     def __repr__(self) -> str:
-        scales = ", ".join(f"{length:.3g}" for length in np.ravel(self.length_scale))
-        shown = f"[{scales}]" if self.anisotropic else scales
-        return f"PowerExponential(length_scale={shown}, power={self.power:.3g}, p={self.p})"
+        scale = shown(self.length_scale)
+        return f"PowerExponential(length_scale={scale}, power={shown(self.power)}, p={self.p})"
 
     def __call__(
         self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
