@@ -17,6 +17,7 @@ from foldless.core.contracts import Machine, Matrix, Vector
 from foldless.core.errors import AdviceWarning
 from foldless.core.linalg import check_semidefinite
 from foldless.core.targets import MIN_ROWS, class_index, encode_labels
+from foldless.core.text_columns import naming_text_columns
 from foldless.criteria.base import Criterion
 from foldless.estimators.advice import (
     bound_warning,
@@ -26,7 +27,6 @@ from foldless.estimators.advice import (
     warn_about,
 )
 from foldless.estimators.columns import bound_kernels
-from foldless.estimators.validation import naming_text_columns
 from foldless.grams.expansion import CellExpansion, Expansion
 from foldless.kernels import gram
 from foldless.searches.base import Search

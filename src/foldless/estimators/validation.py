@@ -1,50 +1,8 @@
 """Checks of what a user passes to an estimator."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from numbers import Real
-from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
-
-from foldless.core.errors import DataError
-
-
-@contextmanager
-def naming_text_columns(X: Any) -> Iterator[None]:
-    """Replace the error of a failed conversion to numbers by one that names the column of ``X`` with text."""
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        found = _first_text(X)
-        if found is None:
-            raise
-        column, value = found
-        raise DataError(
-            f"column {column!r} of X holds text such as {value!r}, and numbers are needed. Encode it, for example by "
-            f"make_column_transformer((OneHotEncoder(), [{column!r}]), remainder='passthrough') in a pipeline, or leave "
-            "it out."
-        ) from error
-
-
-def _first_text(X: Any) -> tuple[Any, str] | None:
-    """Return the name or number of the first column with text that is not a number, and that text."""
-    values = np.empty((0, 0)) if issparse(X) else np.asarray(X, dtype=object)
-    names = getattr(X, "columns", None)
-    for i, column in enumerate(values.T if values.ndim == 2 else ()):
-        for value in column:
-            if isinstance(value, str) and not _is_number(value):
-                return i if names is None else names[i], value
-    return None
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def regularisation(name: str, value: float | None) -> tuple[float, bool]:

@@ -23,9 +23,9 @@ from foldless import criteria as known_criteria
 from foldless.core.contracts import Matrix
 from foldless.core.errors import FoldlessError, FoldlessWarning, UnknownName
 from foldless.core.parallel import side_by_side
+from foldless.core.text_columns import naming_text_columns
 from foldless.criteria.base import Criterion
 from foldless.estimators.registry import MACHINES
-from foldless.estimators.validation import naming_text_columns
 from foldless.inspection.comparison import Comparison, Row
 from foldless.inspection.metrics import prediction_error
 from foldless.inspection.relevance import length_scales

@@ -21,6 +21,7 @@ from foldless.core.contracts import Machine, Matrix, Vector
 from foldless.core.errors import CriterionWarning, Undefined
 from foldless.core.linalg import centre
 from foldless.core.targets import as_columns
+from foldless.core.text_columns import naming_text_columns
 from foldless.criteria import CenteredAlignment, Spectral
 from foldless.criteria.base import Criterion
 from foldless.grams import DenseGram
@@ -82,7 +83,8 @@ def combine_kernels(
     >>> combine_kernels(X, y, [RBF(0.5), DotProduct()])
     0.671**2 * RBF(length_scale=0.5) + 0.482**2 * DotProduct(sigma_0=1)
     """
-    X = check_array(X, accept_sparse="csr", dtype=float)
+    with naming_text_columns(X):
+        X = check_array(X, accept_sparse="csr", dtype=float)
     check_consistent_length(X, y)
     Y, criterion = as_columns(y), as_criterion(criterion)
     kernels = [as_kernel(kernel, X) for kernel in kernels]

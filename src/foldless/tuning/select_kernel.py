@@ -17,6 +17,7 @@ from foldless.core.errors import Undefined, UnknownName
 from foldless.core.linalg import check_symmetric
 from foldless.core.optional_imports import import_extra
 from foldless.core.targets import as_columns
+from foldless.core.text_columns import naming_text_columns
 from foldless.criteria.base import Criterion
 from foldless.grams.builders import Builder, ChunkedBuilder, DenseBuilder, NystromBuilder
 from foldless.grams.landmarks import spread_landmarks
@@ -177,7 +178,8 @@ def select_kernel(
     >>> choice.kernel
     RBF(length_scale=1)
     """
-    X = check_array(X, accept_sparse="csr", dtype=float)
+    with naming_text_columns(X):
+        X = check_array(X, accept_sparse="csr", dtype=float)
     check_consistent_length(X, y)
     kernels, Y, criterion = expand(candidates, X), as_columns(y), as_criterion(criterion)
     read_machine = NoMachine() if criterion.ignores_machine else machine

@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, get_tags
 
-from foldless.estimators.validation import naming_text_columns
+from foldless.core.text_columns import naming_text_columns
 
 
 @dataclass(frozen=True, eq=False)
