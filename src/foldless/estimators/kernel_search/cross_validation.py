@@ -11,6 +11,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR
 
 from foldless.core.contracts import Evaluation, Vector
+from foldless.core.errors import DataError
 from foldless.estimators.kernel_search.param_space import ParamSpace, Range
 from foldless.estimators.kernel_search.pipeline import PipelineParts
 
@@ -55,10 +56,16 @@ class CrossValidatedScore:
         return Evaluation(-float(np.mean(scores)), parts={"std": float(np.std(scores))})
 
     def _n_folds(self) -> int:
-        """Return the number of folds, at most the size of the smallest class."""
-        if not is_classifier(self.estimator):
-            return min(self.folds, len(self.y))
-        return max(2, min(self.folds, int(np.min(np.unique(self.y, return_counts=True)[1]))))
+        """Return the number of folds: each holds two rows for a score of numbers, or a row of each class."""
+        counts = (
+            np.unique(self.y, return_counts=True)[1] if is_classifier(self.estimator) else len(self.y) // 2
+        )
+        most = int(np.min(counts))
+        if most < 2:
+            raise DataError(
+                "criterion='cv' needs at least two rows of each class, or four rows of numbers. Add rows."
+            )
+        return min(self.folds, most)
 
 
 def _of_same_type(now: Any, value: float) -> float:

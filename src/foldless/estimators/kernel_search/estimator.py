@@ -21,12 +21,14 @@ from sklearn.utils.validation import (
     assert_all_finite,
     check_is_fitted,
     column_or_1d,
+    has_fit_parameter,
     indexable,
 )
 
 from foldless.core.contracts import Step
-from foldless.core.errors import JitterWarning, Undefined
+from foldless.core.errors import DataError, FoldlessError, JitterWarning, Undefined
 from foldless.core.parallel import side_by_side
+from foldless.core.targets import MIN_ROWS
 from foldless.criteria.base import Criterion
 from foldless.estimators.kernel_search.ensemble import Ensemble, members_and_weights
 from foldless.estimators.kernel_search.param_space import read_space
@@ -261,7 +263,17 @@ class KernelSearch(MetaEstimatorMixin, BaseEstimator):
             self.ensemble_ = Ensemble(members, weights)
 
     def _fitted(self, chosen: dict[str, Any], X: Any, y: Any, params: dict[str, Any]) -> BaseEstimator:
-        return clone(self.estimator).set_params(**clone(chosen, safe=False)).fit(X, y, **params)
+        """Return the estimator, fitted with the chosen parameters; if it cannot be, the error gives them."""
+        estimator = clone(self.estimator).set_params(**clone(chosen, safe=False))
+        try:
+            return estimator.fit(X, y, **params)
+        except (ValueError, np.linalg.LinAlgError) as error:
+            if isinstance(error, FoldlessError):
+                raise
+            raise DataError(
+                f"the fit of {estimator} with the chosen parameters failed: {error} Scale the inputs, remove constant "
+                "columns, or search a narrower param_space."
+            ) from error
 
     @property
     def _predictor(self) -> Any:
@@ -339,7 +351,16 @@ def _check_weights(params: dict[str, Any], estimator: BaseEstimator, X: Any, y: 
         )
     if params.get(name) is None:
         return params
+    machine = split_pipeline(estimator).machine
+    if not has_fit_parameter(machine, "sample_weight"):
+        raise ValueError(
+            f"{type(machine).__name__} takes no weights, got {name}. Leave them out, or repeat rows instead."
+        )
     weight = _check_sample_weight(params[name], X, ensure_non_negative=True)
+    if np.count_nonzero(weight) < MIN_ROWS:
+        raise ValueError(
+            f"{name} leaves {np.count_nonzero(weight)} rows; at least {MIN_ROWS} must weigh more than 0."
+        )
     if is_classifier(estimator) and len(np.unique(np.asarray(y)[weight > 0])) < 2:
         raise ValueError(f"{name} leaves rows of fewer than two classes; a classifier needs two.")
     return {**params, name: weight}
