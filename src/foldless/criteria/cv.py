@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from foldless.core.contracts import Gram, Machine, Matrix, Reading
-from foldless.core.errors import Undefined
+from foldless.core.errors import DataError, Undefined
 from foldless.core.targets import class_index, error_fraction, is_pm1
 from foldless.criteria.base import Criterion, reads
 from foldless.machines.coefficients import expansion_coefficients
@@ -71,9 +71,14 @@ class CV(Criterion):
     def split(self, labels: NDArray[np.intp] | None, n: int) -> list[NDArray[np.intp]]:
         """Return the rows of each fold, stratified by the labels of classes if there are any."""
         most = n if labels is None else int(np.min(np.unique(labels, return_counts=True)[1]))
+        if most < 2:
+            raise DataError(
+                "cv needs at least two rows of each class, got a class with one row. Leave that class out, or choose "
+                "another criterion such as 'loo'."
+            )
         splitter = KFold if labels is None else StratifiedKFold
         rows = np.zeros(n) if labels is None else labels
-        folds = splitter(max(2, min(self.folds, most)), shuffle=True, random_state=self.seed)
+        folds = splitter(min(self.folds, most), shuffle=True, random_state=self.seed)
         return [test for _, test in folds.split(rows, rows)]
 
 

@@ -188,7 +188,8 @@ def _log_evidence_by_ep(solution: SupportSolution) -> float:
 def _svm_reading(solution: SupportSolution, D: Vector, in_alpha: Vector, in_C: Vector) -> Reading:
     """Return minus (4) from the curvatures D of the free points, and (5) from their derivatives in alpha and log C."""
     n, C = solution.n, solution.C
-    if solution.bias and not np.any(D):
+    # A smaller sum has lost its digits to underflow, and its inverse overflows.
+    if solution.bias and D.sum() < np.finfo(float).tiny / np.finfo(float).eps:
         raise Undefined(
             "no support vector is on the margin, inside its bounds: with a free bias the Laplace evidence is not defined."
         )

@@ -28,7 +28,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from foldless.core.contracts import Adjoint, Gram, Machine, Matrix, Reading, Vector
-from foldless.core.errors import UnknownName
+from foldless.core.errors import Undefined, UnknownName
 from foldless.criteria.base import Criterion, reads
 from foldless.criteria.regression import noise_variance as noise
 from foldless.criteria.regression.error_norms import (
@@ -40,7 +40,7 @@ from foldless.criteria.regression.error_norms import (
     stabilised,
 )
 from foldless.grams.adjoints import symmetric_operator
-from foldless.machines.least_squares.eigenbasis import scale
+from foldless.machines.least_squares.eigenbasis import EPS, Basis, scale
 from foldless.machines.least_squares.sensitivity import Sensitivity
 from foldless.machines.least_squares.smoother import DenseSmoother
 from foldless.machines.least_squares.solution import LinearSolution
@@ -156,9 +156,10 @@ class SIC(Criterion):
         """Return W of (1)."""
         if self.norm == "fixed":
             return _reference_norm(solution, self.reference)
+        metric = _metric(solution)
         if self.norm == "gamma":
-            return stabilised(solution.metric(), self.gamma, solution.n_extra_rows)
-        return pseudo_inverse(solution.metric())
+            return stabilised(metric, self.gamma, solution.n_extra_rows)
+        return pseudo_inverse(metric)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,8 +172,9 @@ class _ErrorBar:
     @classmethod
     def of(cls, s2: Vector, squared: Vector, trace: float) -> Self:
         """Return it from ``|M y|^2`` and ``tr M^2``."""
-        floor = 2 * s2**2 * trace
-        return cls(4 * s2 * squared - floor, floor)
+        # These are fourth powers of the targets, which may overflow where the criterion itself does not.
+        with np.errstate(over="ignore"):
+            return cls(s2 * (4 * squared - 2 * s2 * trace), 2 * s2**2 * trace)
 
     @property
     def sd(self) -> float:
@@ -238,6 +240,15 @@ def _general(solution: Any, W: KernelNorm | FixedNorm, s2: Vector, part: bool) -
     path = _ErrorBar.of(s2, ((My - Wy) ** 2).sum(0), path_square)
     by_s2, row_norms2 = np.full_like(s2, by_s2), float(coordinates.row_norms2 @ h)
     return _Terms(W, part, quadratic + s2 * by_s2, slope, path if part else whole, path, by_s2, row_norms2)
+
+
+def _metric(solution: Any) -> Basis:
+    """Return the basis of K beside the intercept; raise if nothing but rounding is left of K there."""
+    metric, weights = solution.metric(), solution.machine.weights
+    trace = solution.gram.diag() @ (np.ones(solution.n) if weights is None else weights)
+    if metric.s.max(initial=0.0) <= solution.n * EPS * trace:
+        raise Undefined("sic is undefined: beside the intercept the kernel is zero on these points.")
+    return metric
 
 
 def _reference_norm(solution: Any, reference: Any) -> FixedNorm:

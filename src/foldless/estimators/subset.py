@@ -11,6 +11,7 @@ from foldless.core.contracts import Matrix
 from foldless.estimators.base import BaseKernelRegressor, CriterionLike, KernelLike, Rows, SearchLike, Seed
 from foldless.estimators.docstrings import document_shared
 from foldless.machines import Ridge, Subset, forward
+from foldless.machines.coefficients import expand
 from foldless.tuning.last_fit import WHOLE_MAX_ROWS
 from foldless.tuning.lookup import as_criterion
 
@@ -140,8 +141,17 @@ class KernelSubsetRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegresso
         found = forward(gram, Y, lambda s: criterion(s).value, machine, self.max_size, self.pool)
         machine = replace(machine, indices=found.indices)
         solution = machine.solve(gram, Y)
-        reading = criterion(solution)
-        self._store(replace(tuned.with_solution(machine, solution), criterion=criterion, reading=reading))
+        expansion = expand(tuned.builder, solution)
+        self._store(
+            replace(
+                tuned,
+                machine=machine,
+                solution=solution,
+                expansion=expansion,
+                criterion=criterion,
+                reading=criterion(solution),
+            )
+        )
         self.path_ = found.values
         self._keep(found.indices)
 

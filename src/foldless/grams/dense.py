@@ -304,8 +304,10 @@ class DenseFactor(Factor):
 
     @cached_property
     def _covariance_diag(self) -> Vector:
-        v = np.divide(1 - self.inverse_diag(), self.w, out=np.zeros(len(self.w)), where=self.w > 0)
         light = self._light
+        rest = np.delete(np.arange(len(self.w)), light)
+        v = np.zeros(len(self.w))
+        v[rest] = (1 - self.inverse_diag()[rest]) / self.w[rest]
         if len(light):
             half = solve_lower(self.L, self.s[:, None] * self.K[:, light])
             v[light] = np.maximum(np.diag(self.K)[light] - np.einsum("ij,ij->j", half, half), 0)
@@ -324,12 +326,14 @@ class DenseFactor(Factor):
     @cached_property
     def V(self) -> Matrix:
         """The covariance as an array; eq. (2), and (3) in the rows of light points."""
-        t = np.divide(1, self.s, out=np.zeros(len(self.s)), where=self.s > 0)
+        light = self._light
+        rest = np.delete(np.arange(len(self.s)), light)
+        t = np.zeros(len(self.s))
+        t[rest] = 1 / self.s[rest]
         V = self._core * -t
         V *= t[:, None]
         if self.bias:
             V += np.multiply.outer(t * self._g, t * self._g / self._sigma)
-        light = self._light
         if len(light):
             V[light] = self.K[light] - self._solve_plain(self.K[:, light]).T @ self.K
             if self.bias:

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from scipy.spatial.distance import pdist
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Kernel, Matern
 
-from foldless.core.errors import UnknownName
+from foldless.core.errors import DataError, UnknownName
 from foldless.kernels import Additive, Laplacian, PowerExponential, Precomputed, Sinc
 from foldless.kernels.pairs import Points, to_dense
 
@@ -18,6 +18,7 @@ LENGTH_SCALE_RANGE_FACTOR = 100  # a length scale may move this factor down and 
 POLY_OFFSET_RANGE_FACTOR = 30
 AMPLITUDE_RANGE = (1e-4, 1e2)  # of one column of an additive kernel, in units of the equal share
 POWER_START = 1.5  # between the Laplacian and the Gaussian
+SINC_MAX_LOG_AMPLITUDE = 600  # the largest double has the logarithm 709
 
 
 def typical_distance(X: Points, metric: str = "euclidean") -> float:
@@ -71,6 +72,11 @@ def _power_exponential(X: Points) -> Kernel:
 
 def _sinc(X: Points) -> Kernel:
     length, (low, high) = _length(X)
+    if abs(X.shape[1] * np.log(np.pi * length)) > SINC_MAX_LOG_AMPLITUDE:
+        raise DataError(
+            f"kernel='sinc' over- or underflows for {X.shape[1]} features with distances of about {length:.0e}. Scale the "
+            "inputs, or choose another kernel."
+        )
     return ConstantKernel((np.pi * length) ** X.shape[1], "fixed") * Sinc(1 / length, (1 / high, 1 / low))
 
 

@@ -233,6 +233,11 @@ class RidgeSolution(LinearSolution):
                 "the marginal likelihood is unbounded: the targets are fitted exactly. Are they constant? "
                 "criterion='loo' needs no noise."
             )
+        if self.penalised <= 0:
+            raise Undefined(
+                f"the noise variance is undefined: the weights of the rows stand for {self.total_weight:.2g} rows, which "
+                "is no more than the intercept takes. Weights count rows: make them larger."
+            )
         return q / self.penalised
 
     def deviance(self, sigma2: ArrayLike | None = None) -> tuple[float, float, Sensitivity]:

@@ -97,10 +97,11 @@ def with_tuned_regularisation(
         return selection
     try:
         machine, outcome = tune_regularisation(selection.machine, gram, Y, regularisation, options)
-    except UnreadableSolution:
+    except (UnreadableSolution, Undefined) as error:
+        known = "is known for this machine" if isinstance(error, UnreadableSolution) else "could choose it"
         message = (
-            f"{selection.criterion.name} does not depend on the regularisation, and no leave-one-out criterion is known "
-            "for this machine; the regularisation was left as it is. Fix it."
+            f"{selection.criterion.name} does not depend on the regularisation, and no leave-one-out criterion {known}; the "
+            f"regularisation was left as it is. Fix it, or raise max_evaluations. ({error})"
         )
         warnings.warn(CriterionWarning(message), stacklevel=3)
         return selection

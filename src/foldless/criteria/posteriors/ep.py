@@ -224,10 +224,15 @@ class EPPosterior:
         return cross @ self.b, np.maximum(own - explained, 0)
 
 
-def class_probability(site: Site, m: Vector, v: Vector) -> Vector:
-    r"""Return :math:`Z(m, v) / (Z(m, v) + Z(-m, v))`, the probability of the class +1 at a point with mean m, variance v."""
+def class_log_odds(site: Site, m: Vector, v: Vector) -> Vector:
+    r"""Return :math:`\ln Z(m, v) - \ln Z(-m, v)`, the log-odds of the class +1 at points with means m and variances v."""
     v = np.maximum(v, np.finfo(float).tiny)
-    return expit(site.tilted(m, v).log_z - site.tilted(-m, v).log_z)
+    return site.tilted(m, v).log_z - site.tilted(-m, v).log_z
+
+
+def class_probability(site: Site, m: Vector, v: Vector) -> Vector:
+    r"""Return :math:`Z(m, v) / (Z(m, v) + Z(-m, v))`, the probability of the class +1 at points with means m, variances v."""
+    return expit(class_log_odds(site, m, v))
 
 
 def expectation_propagation(

@@ -18,7 +18,7 @@ import numpy as np
 
 from foldless.core.contracts import Gram, Matrix, Vector
 from foldless.core.linalg import inverse_lower
-from foldless.criteria.posteriors.ep import class_probability
+from foldless.criteria.posteriors.ep import class_log_odds
 
 # A variance is at least this fraction of the prior's: rounding must not make it negative.
 VARIANCE_FLOOR_FRACTION = 1e-12
@@ -55,6 +55,5 @@ def log_odds(
         variance = np.maximum(
             prior - np.einsum("ij,ij->i", cross @ Q, cross), VARIANCE_FLOOR_FRACTION * prior
         )
-        p = class_probability(site, cross @ c, variance)
-        columns.append(np.log(p) - np.log1p(-p))
+        columns.append(class_log_odds(site, cross @ c, variance))
     return np.column_stack(columns)
