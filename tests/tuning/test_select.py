@@ -31,6 +31,13 @@ def ripley():
 
 
 @pytest.fixture(scope="module")
+def overlapping():
+    """Enough rows that the criterion has one valley; where classes are nearly separable it has several."""
+    X, y = make_ripley(200, random_state=1)
+    return X, np.where(y == 1, 1.0, -1.0)[:, None]
+
+
+@pytest.fixture(scope="module")
 def larger():
     X, y = make_twonorm(420, n_features=4, random_state=2)
     return X, np.where(y == 1, 1.0, -1.0)[:, None]
@@ -99,8 +106,10 @@ def test_every_search_by_name_reaches_the_same_optimum(ripley):
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "rbf-ard"])
-def test_gradients_need_fewer_evaluations_than_a_simplex_for_the_same_value(ripley, kernel):
-    by_gradient, by_simplex = (tune(ripley, kernel=kernel, search=name) for name in ("lbfgs", "nelder-mead"))
+def test_gradients_need_fewer_evaluations_than_a_simplex_for_the_same_value(overlapping, kernel):
+    by_gradient, by_simplex = (
+        tune(overlapping, kernel=kernel, search=name) for name in ("lbfgs", "nelder-mead")
+    )
     assert by_gradient.reading.value <= by_simplex.reading.value * (1 + 1e-4)
     assert 2 * len(by_gradient.outcome.trace) < len(by_simplex.outcome.trace)
 

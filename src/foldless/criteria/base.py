@@ -139,6 +139,14 @@ class Criterion:
         """
         return self
 
+    def approximates(self, machine: Machine) -> bool:
+        """Return whether its formula for a machine is an approximation that :meth:`corrected` can check."""
+        return False
+
+    def corrected(self, solution: Any) -> Self:
+        """Return the criterion to go on with where this one misleads at a solution that it chose; itself if it holds."""
+        return self
+
     def with_penalty(
         self, reading: Reading, kernel: Kernel, machine: Machine | None = None
     ) -> tuple[Reading, Vector]:

@@ -119,6 +119,15 @@ class HyperPrior(Criterion):
             terms["total"] = reading.parts["total"] + penalty
         return reading.plus(per_row, terms), pull / reading.divisor
 
+    def approximates(self, machine: Machine) -> bool:
+        """Return whether the criterion can check its formula for a machine."""
+        return self.inner_criterion.approximates(machine)
+
+    def corrected(self, solution: Any) -> Self:
+        """Return the prior with its criterion corrected, or itself if that holds."""
+        corrected = self.inner_criterion.corrected(solution)
+        return self if corrected == self.inner_criterion else replace(self, criterion=corrected)
+
     def with_data_estimates(self, machine: Machine, grams: Iterable[Gram], Y: Matrix) -> Self:
         """Return the prior with the data estimates of its criterion fixed."""
         return replace(self, criterion=self.inner_criterion.with_data_estimates(machine, grams, Y))

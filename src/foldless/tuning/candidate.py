@@ -32,6 +32,8 @@ from foldless.tuning.shared_cache import SharedGrams
 BOUND_FRACTION = 1e-3
 # Cells, drawn at random, on which the parameters are adapted to cells, and evaluations that this may take.
 N_POLISH_CELLS, POLISH_MAX_EVALUATIONS = 3, 6
+# Searches that follow the first one because its criterion was wrong at the point found.
+MAX_CORRECTIONS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +140,7 @@ class CandidateTuner:
             if stage.outcome.stop.cut_short:
                 break
         assert stage is not None
+        stage = self.search_corrected(stage, space, begun, section)
         self.warn_if_cut_short(stage.outcome)
         self.warn_if_at_bound(stage.outcome.best.theta, space.box)
         if not self.fit_all_rows:
@@ -198,6 +201,7 @@ class CandidateTuner:
         begun: float,
         section: str,
         max_evaluations: int | None = None,
+        from_optima: bool = True,
     ) -> Stage:
         """Search with the budget that is left; an interrupt keeps the stage before, if there is one.
 
@@ -206,19 +210,22 @@ class CandidateTuner:
         objective : Objective or BlockObjective
         space : SearchSpace
         before : Stage or None
-            The search continues from its optima.
+            The search before this one; its trace is kept.
         begun : float
             When the first stage began, by ``time.perf_counter``.
         section : str
             Name of the search in a checkpoint.
         max_evaluations : int, optional
             Evaluations of this stage, if fewer than are left.
+        from_optima : bool
+            Whether it begins at the optima of the stage before, rather than at the starts of the space.
         """
         options, left = self.options, self._evaluations_left(before)
         if before is not None and left is not None and left <= 0:
             return before.ended_by(Stop.BUDGET)
-        starts = space.starts if before is None else self._starts_after(before, space)
-        search = self.search if before is None else self.search.near_optimum
+        continues = before is not None and from_optima
+        starts = self._starts_after(before, space) if before is not None and from_optima else space.starts
+        search = self.search.near_optimum if continues else self.search
         try:
             outcome = search(
                 objective,
@@ -240,6 +247,23 @@ class CandidateTuner:
             raise Undefined(f"{self.criterion.name} is defined at none of the points that were tried: {note}")
         earlier = () if before is None else before.outcome.trace
         return Stage(objective, replace(outcome, trace=earlier + outcome.trace), outcome.trace)
+
+    def search_corrected(self, stage: Stage, space: SearchSpace, begun: float, section: str) -> Stage:
+        """Search again, with the criterion corrected, as long as it misleads at the point that was found.
+
+        A criterion that was wrong there may be lowest anywhere, so that each search begins at all starts again.
+        """
+        for i in range(MAX_CORRECTIONS if space.box.size else 0):
+            best = stage.outcome.best.theta
+            if stage.outcome.stop.cut_short:
+                break
+            objective = stage.objective.corrected(best)
+            if objective is stage.objective:
+                break
+            again = replace(space, starts=[*space.starts, best])
+            name = f"{section}.corrected.{i}"
+            stage = self.search_on(objective, again, stage, begun, name, from_optima=False)
+        return stage
 
     def _starts_after(self, before: Stage, space: SearchSpace) -> list[Vector]:
         """Return the optima of the stage before and, after the first block, the coarse grid of kernels once more.
@@ -295,7 +319,25 @@ class CandidateTuner:
         if np.array_equal(form.kernel.theta, polished.outcome.best.theta[: len(kernel.theta)]):
             outcome = replace(outcome, best=polished.outcome.best, optima=polished.outcome.optima)
         self.warn_if_fooled(kernel, form, stage)
-        return self.selection(kernel, self.with_penalty(form), outcome, stage.steps)
+        corrected, form = self.corrected(stage, form)
+        return corrected.selection(kernel, corrected.with_penalty(form), outcome, stage.steps)
+
+    def corrected(self, stage: Stage, form: FittedForm) -> tuple["CandidateTuner", FittedForm]:
+        """Return the tuner and the fit with the criterion corrected where it misleads at the fit.
+
+        A criterion that chose nothing is reported as it is, and after a budget was spent no time is taken for it.
+        """
+        outcome = stage.outcome
+        chose = len(outcome.best.theta) > 0 and not outcome.stop.cut_short
+        if not (chose and self.criterion.approximates(form.machine)):
+            return self, form
+        criterion, searched = self.criterion, stage.objective
+        if isinstance(searched, Objective) and len(self.stages) == 1:
+            criterion = searched.criterion
+        criterion = criterion.corrected(form.solution)
+        if criterion == self.criterion:
+            return self, form
+        return replace(self, criterion=criterion), replace(form, reading=criterion(form.solution))
 
     def with_penalty(self, form: FittedForm) -> FittedForm:
         """Return a fit whose reading includes the cost of the parameters, as the values of the search do."""

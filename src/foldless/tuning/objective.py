@@ -67,6 +67,13 @@ class Objective(HasPrior, HasScale):
         """Return means and deviations of the criterion's normal prior of ``theta``; see :meth:`Criterion.prior`."""
         return self.criterion.prior(self.kernel, self._tuned(self.machine))
 
+    def corrected(self, theta: Vector) -> "Objective":
+        """Return the objective with its criterion corrected if that misleads at ``theta``; itself if it holds."""
+        if not self.criterion.approximates(self.machine):
+            return self
+        criterion = self.criterion.corrected(self.solve(theta)[2])
+        return self if criterion == self.criterion else replace(self, criterion=criterion)
+
     def with_machine(self, machine: Machine) -> "Objective":
         """Return the objective for another machine; the latest Gram is kept."""
         other = replace(self, machine=machine)

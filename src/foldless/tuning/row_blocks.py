@@ -14,7 +14,7 @@ The blocks are stratified: each has the same shares of the classes, or of the qu
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -152,6 +152,13 @@ class BlockObjective(HasPrior, HasScale):
     def prior(self) -> tuple[Vector, Vector]:
         """Return means and deviations of the criterion's prior of ``theta``, which does not depend on the rows."""
         return self.objectives[0].prior()
+
+    def corrected(self, theta: Vector) -> "BlockObjective":
+        """Return the objective with the criterion of each block corrected where it misleads; itself if all hold."""
+        tasks = [partial(one.corrected, theta) for one in self.objectives]
+        corrected = side_by_side(tasks, self.n_jobs)
+        held = all(new is old for new, old in zip(corrected, self.objectives, strict=True))
+        return self if held else replace(self, objectives=corrected)
 
     def at(self, theta: Vector) -> tuple[Kernel, Machine]:
         """Return kernel and machine, that of the first block, with the parameters ``theta``."""

@@ -1,0 +1,184 @@
+"""Leave-one-out where one Newton step is too short: which rows are refitted, their derivatives, and what a search finds."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.gaussian_process.kernels import RBF
+
+from foldless.criteria import LOO, HyperPrior, loo_outputs
+from foldless.criteria.derivatives.refits import Refits, doubtful_rows
+from foldless.datasets import make_ripley
+from foldless.grams import DenseGram, LowRankGram
+from foldless.grams.builders import DenseBuilder
+from foldless.machines import LSSVM, SmoothMachine
+from foldless.machines.losses import Logistic, Poisson
+from foldless.tuning.objective import Objective
+from foldless.tuning.row_blocks import BlockObjective
+from foldless.tuning.select import select
+from oracles.klr import directional, random_problem, refit_outputs, root, singles, slope
+from oracles.units import as_printed
+
+FORMS = {"dense": DenseGram, "lowrank": lambda K: LowRankGram(root(K))}
+ROWS = (0, 3, 7, 8)
+
+
+@pytest.fixture(params=sorted(FORMS))
+def form(request):
+    return FORMS[request.param]
+
+
+def solve(gram, y, C=1.0, bias=True, **options):
+    return SmoothMachine(Logistic(), C=C, bias=bias, **options).solve(gram, y[:, None])
+
+
+def read(gram, y, C=1.0, bias=True, rows=ROWS, **options):
+    """Leave-one-out as a sum over the rows."""
+    return as_printed(LOO(rows)(solve(gram, y, C, bias, **options)))
+
+
+def exact_loss(K, y, C, bias=True):
+    return np.sum(np.logaddexp(0, -y * refit_outputs(K, y, C, bias, singles(len(y)))))
+
+
+def nearly_separable(seed, class_sep, n=140, d=20):
+    X, y = make_classification(
+        n, d, n_informative=6, n_redundant=min(2, d - 6), class_sep=class_sep, flip_y=0, random_state=seed
+    )
+    return (X - X.mean(axis=0)) / X.std(axis=0), np.where(y == 1, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("C", [0.3, 20.0, 1e5])
+def test_with_every_row_refitted_it_is_leave_one_out(form, bias, C):
+    _, K, y = random_problem(0)
+    assert read(form(K), y, C, bias, range(14)).value == pytest.approx(exact_loss(K, y, C, bias), rel=1e-7)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("C", [0.05, 3.0, 100.0])
+def test_the_derivatives_are_those_of_the_refits(form, bias, C):
+    _, K, y = random_problem(2)
+    K = K + np.eye(len(y))
+    D = np.random.default_rng(3).normal(size=K.shape) * 0.1
+    # K plus or minus a little of it stays positive definite.
+    D = D @ D.T
+    r = read(form(K), y, C, bias)
+    expected = directional(lambda A: read(DenseGram(A), y, C, bias).value, K, D, 1e-3)
+    assert np.sum((r.adjoint @ np.eye(len(y))) * D) == pytest.approx(expected, rel=1e-7)
+    by_C = slope(lambda t: read(DenseGram(K), y, np.exp(t), bias).value, np.log(C))
+    assert r.slope[0] == pytest.approx(by_C, rel=1e-7)
+
+
+def test_of_equal_rows_one_is_left_out(form):
+    _, K, y = random_problem(4)
+    counts = np.random.default_rng(5).integers(1, 4, size=14)
+    repeated = np.repeat(np.arange(14), counts)
+    options = {"weights": counts.astype(float), "row_counts": counts.astype(float)}
+    one = read(form(K), y, 20.0, rows=range(14), **options)
+    K_, y_ = K[np.ix_(repeated, repeated)], y[repeated]
+    assert one.value == pytest.approx(exact_loss(K_, y_, 20.0), rel=1e-7)
+
+
+def test_a_row_without_which_a_class_is_empty_keeps_its_one_step(form):
+    _, K, _ = random_problem(6)
+    y = np.where(np.arange(14) == 3, 1.0, -1.0)
+    solution = solve(form(K), y, 5.0)
+    assert list(Refits.of(solution.columns[0], (3, 4)).rows) == [4]
+    assert LOO((3,))(solution).value == LOO()(solution).value
+
+
+def test_no_row_is_doubtful_where_the_loss_is_nearly_quadratic():
+    _, K, y = random_problem(7, n=40)
+    solution = solve(DenseGram(K), y, 1e-3)
+    assert len(doubtful_rows(solution.columns[0])) == 0
+    assert LOO().corrected(solution) == LOO()
+
+
+@pytest.mark.parametrize("C", [1e2, 1e4, 1e6])
+@pytest.mark.parametrize("seed", range(4))
+def test_with_the_doubtful_rows_refitted_the_value_is_within_five_per_cent(seed, C):
+    X, y = nearly_separable(seed, 1.0, n=80)
+    solution = solve(DenseGram(RBF(4.0)(X)), y, C)
+    corrected = LOO().corrected(solution)
+    exact = LOO(tuple(range(80)))(solution)
+    assert corrected(solution).value == pytest.approx(exact.value, rel=0.05)
+
+
+def test_the_parts_report_leverage_and_refits():
+    X, y = nearly_separable(2, 1.0, n=60)
+    solution = solve(DenseGram(RBF(4.0)(X)), y, 1e6)
+    parts = LOO(ROWS)(solution).parts
+    column = solution.columns[0]
+    assert parts["max_leverage"] == pytest.approx(np.max(column.w * column.V), rel=1e-6)
+    assert parts["refitted_rows"] == len(ROWS)
+    assert LOO()(solution).parts["refitted_rows"] == 0
+
+
+def test_a_criterion_that_is_exact_is_not_corrected(two_classes):
+    X, y = two_classes
+    assert not LOO().approximates(LSSVM())
+    solution = LSSVM().solve(DenseGram(RBF(1.0)(X)), y[:, None])
+    assert LOO().corrected(solution) == LOO()
+
+
+def test_a_prior_corrects_the_criterion_inside():
+    X, y = make_ripley(80, random_state=1)
+    solution = solve(DenseGram(RBF([0.28, 0.73])(X)), np.where(y == 1, 1.0, -1.0), 1e7)
+    inner = LOO().corrected(solution)
+    assert inner != LOO()
+    assert HyperPrior("loo", 2.0).corrected(solution) == HyperPrior(inner, 2.0)
+
+
+def test_counts_are_corrected_too():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    y = rng.poisson(np.exp(X[:, 0])).astype(float)
+    solution = SmoothMachine(Poisson(), C=1e3).solve(DenseGram(RBF(0.5)(X)), y[:, None])
+    corrected = LOO().corrected(solution)(solution)
+    assert corrected.value == pytest.approx(LOO(tuple(range(40)))(solution).value, rel=0.05)
+
+
+# What a search finds.
+
+TABLES = [(seed, class_sep) for seed in (0, 1, 2) for class_sep in (1.0, 2.0)]
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "rbf-ard"])
+@pytest.mark.parametrize(("seed", "class_sep"), TABLES)
+def test_at_the_chosen_point_the_value_is_within_five_per_cent_of_refits(seed, class_sep, kernel):
+    X, y = nearly_separable(seed, class_sep)
+    found = select(X, y[:, None], kernel=kernel, machine=SmoothMachine(Logistic()), criterion="loo")
+    assert_right_at_the_chosen_point(found)
+
+
+def assert_right_at_the_chosen_point(found):
+    exact = LOO(tuple(range(found.solution.gram.n)))(found.solution)
+    said = found.reading.parts.get("criterion", found.reading.value)
+    assert said == pytest.approx(exact.value, rel=0.05)
+    assert found.outcome.best.value == pytest.approx(found.reading.value, rel=1e-4, abs=1e-8)
+
+
+def test_a_search_that_was_misled_goes_on_with_refits():
+    X, y = make_ripley(80, random_state=1)
+    Y = np.where(y == 1, 1.0, -1.0)[:, None]
+    kernel = RBF([1.0, 1.0], (1e-2, 1e2))
+    found = select(X, Y, kernel=kernel, machine=SmoothMachine(Logistic()), criterion="loo")
+    assert found.reading.parts["refitted_rows"] > 0
+    assert_right_at_the_chosen_point(found)
+    one_step = np.mean(np.logaddexp(0, -Y[:, 0] * loo_outputs(found.solution.columns[0])))
+    assert abs(one_step / found.reading.value - 1) > 0.05
+
+
+def test_blocks_of_rows_are_corrected_one_by_one():
+    X, y = make_ripley(160, random_state=1)
+    Y = np.where(y == 1, 1.0, -1.0)[:, None]
+    kernel, machine = RBF([0.28, 0.73]), SmoothMachine(Logistic(), C=1e7)
+    blocks = [np.arange(80), np.arange(80, 160)]
+    parts = [Objective(kernel, machine, LOO(), DenseBuilder(X[rows]), Y[rows]) for rows in blocks]
+    whole = BlockObjective(parts)
+    corrected = whole.corrected(parts[0].theta)
+    criteria = [part.criterion for part in corrected.objectives]
+    assert criteria == [part.corrected(part.theta).criterion for part in parts]
+    assert criteria[0] != criteria[1]
+    # Where the formula holds, nothing is made anew.
+    assert whole.corrected(np.log([0.5, 0.5, 0.1])) is whole
