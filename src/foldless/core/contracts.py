@@ -96,6 +96,11 @@ class Machine(ABC):
     default_loo_criterion: ClassVar[str] = "loo"
     """Name of the criterion that chooses the regularisation on one Gram."""
 
+    @property
+    def exact_left_out(self) -> bool:
+        """Whether left-out outputs, which need no refit, are those of refits up to rounding."""
+        return False
+
     bias: bool = False
     """Whether an unpenalised constant is part of the model."""
 

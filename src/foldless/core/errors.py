@@ -1,5 +1,6 @@
 """What can go wrong, in words: every exception and warning of foldless."""
 
+import math
 import re
 from collections.abc import Iterable
 
@@ -167,4 +168,28 @@ class InputScaleWarning(AdviceWarning):
             f"the standard deviations of the columns range from {small_scale:.2g} (column {small!r}) to "
             f"{large_scale:.2g} (column {large!r}), and the kernel has one length scale for all, so that the small ones are ignored. Scale "
             "them: make_pipeline(StandardScaler(), ...); or use kernel='rbf-ard'."
+        )
+
+
+class UncertaintyWarning(FoldlessWarning):
+    """An interval or a set that promises less than it seems to."""
+
+
+class ResolutionWarning(UncertaintyWarning):
+    """Too few rows for a level: the only honest interval is everything."""
+
+    def __init__(self, level: float, n_rows: float, what: str):
+        needed = math.ceil(1 / (1 - level) - 1e-9) - 1
+        super().__init__(
+            f"level={level:g} needs at least {needed} rows, got {n_rows:g}: {what}. Lower the level or add rows."
+        )
+
+
+class LeverageWarning(UncertaintyWarning):
+    """Rows whose left-out outputs are a rough approximation."""
+
+    def __init__(self, share: float, limit: float):
+        super().__init__(
+            f"{share:.1%} of the rows have a leverage above {limit:g}: one step is a rough approximation of the fit without "
+            "them. Call refit_left_out() to refit just these."
         )

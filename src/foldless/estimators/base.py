@@ -27,6 +27,7 @@ from foldless.estimators.advice import (
     warn_about,
 )
 from foldless.estimators.columns import bound_kernels
+from foldless.estimators.uncertainty.mixins import IntervalMixin, LeftOutMixin, SetMixin
 from foldless.grams.expansion import CellExpansion, Expansion
 from foldless.kernels import gram
 from foldless.searches.base import Search
@@ -36,7 +37,7 @@ from foldless.tuning.select import select
 
 PREDICT_BLOCK_ENTRIES = 2_000_000
 # What a fitted estimator needs while it is fitted, but not to predict.
-WORKING_ATTRIBUTES = ("selection_", "_kernels")
+WORKING_ATTRIBUTES = ("selection_", "_kernels", "_known")
 # Predictions for so many training rows show whether all predictions are the same.
 ADVICE_MAX_ROWS = 200
 
@@ -47,7 +48,7 @@ Seed: TypeAlias = int | np.random.RandomState | None
 Rows: TypeAlias = NDArray[np.intp]
 
 
-class BaseKernelEstimator(BaseEstimator):
+class BaseKernelEstimator(LeftOutMixin, BaseEstimator):
     """Base of all estimators: checks of the data, tuning, and prediction as a sum of kernel functions."""
 
     kernel: KernelLike
@@ -120,6 +121,7 @@ class BaseKernelEstimator(BaseEstimator):
 
     def _store(self, selection: Selection) -> None:
         """Keep what was found, as fitted attributes."""
+        self._forget_left_out(selection)
         self.selection_ = selection
         self.kernel_ = selection.kernel
         self.criterion_value_ = float(selection.reading.value)
@@ -143,6 +145,10 @@ class BaseKernelEstimator(BaseEstimator):
         # A machine that was not tuned with the kernel keeps its own value.
         machine = machine.with_theta(theta[p:]) if len(theta) > p else machine
         return {"kernel": frozen(kernel), **self._machine_params(machine)}
+
+    def _chosen_params(self) -> dict[str, Any]:
+        """Return the parameters that make ``fit`` only solve, with what was chosen."""
+        return {"kernel": frozen(self.kernel_), **self._machine_params(self.selection_.machine)}
 
     def _machine_params(self, machine: Any) -> dict[str, float]:
         """Return the parameter of the estimator that a machine's hyper-parameter stands for."""
@@ -196,7 +202,7 @@ class BaseKernelEstimator(BaseEstimator):
         return {key: value for key, value in state.items() if key not in WORKING_ATTRIBUTES}
 
 
-class BaseKernelClassifier(BaseKernelEstimator):
+class BaseKernelClassifier(SetMixin, BaseKernelEstimator):
     """Base of the classifiers: labels to columns of -1 and 1, and back."""
 
     def _check_labels(
@@ -233,7 +239,7 @@ class BaseKernelClassifier(BaseKernelEstimator):
         return self.classes_[class_index(outputs)]
 
 
-class BaseKernelRegressor(BaseKernelEstimator):
+class BaseKernelRegressor(IntervalMixin, BaseKernelEstimator):
     """Base of the regressors: one or several columns of numbers."""
 
     _single: bool  # whether y was one-dimensional
@@ -249,8 +255,8 @@ class BaseKernelRegressor(BaseKernelEstimator):
         return X, Y, None if np.all(counts == 1) else counts
 
     def _shaped(self, outputs: Matrix) -> np.ndarray:
-        """Return outputs in the shape that y had."""
-        return outputs[:, 0] if self._single else outputs
+        """Return outputs (..., k) in the shape that y had."""
+        return outputs[..., 0] if self._single else outputs
 
 
 def probabilities(outputs: Matrix) -> Matrix:

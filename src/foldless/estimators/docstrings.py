@@ -35,6 +35,9 @@ n_jobs : int, default=None
     thread each. ``None`` runs one after the other.
 verbose : int, default=0
     1 shows a progress bar.
+calibration : {"same", "split"}, default="same"
+    Rows behind intervals and sets. ``"same"`` tunes and fits all rows; ``"split"`` tunes on one half and fits the other, so
+    that the guarantee holds for any number of rows; see :meth:`guarantee`.
 kernel_ : Kernel
     The chosen kernel.
 C_ : float
@@ -52,6 +55,18 @@ intercept_ : array of shape (1 or n_classes,)
 X_fit_ : array
     Training points, or landmarks, that ``dual_coef_`` belongs to. With ``kernel="precomputed"`` there are no points, and
     these are the numbers of the training rows.
+loo_predict_ : array
+    Predictions for the training points by the models without them.
+loo_residuals_ : array
+    Targets less ``loo_predict_``.
+leverage_ : array of shape (n,)
+    Part of the output of each training point that is its own doing.
+suspicious_ : array of int
+    Numbers of the training rows, most surprising one first.
+guarantee_ : str
+    What intervals, or sets, promise for this fit.
+learning_curve_ : LearningCurve
+    Left-out loss against the number of rows.
 calibration_ : Sigmoid
     Maps outputs to probabilities; fitted on ``loo_decision_``.
 trace_ : list of Step

@@ -46,7 +46,7 @@ class KernelLogisticRegression(ClassifierMixin, BaseKernelClassifier):
         More than two classes: one machine per class against the rest, all with the same kernel and C, or one softmax
         machine, :math:`\tfrac12 \sum_c \|f_c\|^2 + C \sum_i [\log \sum_c e^{z_{ic}} - z_{i y_i}]`, which
         ``criterion="loo"`` can read. With two classes both are the first formula above.
-    :shared: random_state n_jobs verbose
+    :shared: random_state n_jobs verbose calibration
 
     Attributes
     ----------
@@ -55,6 +55,7 @@ class KernelLogisticRegression(ClassifierMixin, BaseKernelClassifier):
         Approximate leave-one-out outputs of the training points.
     loo_proba_ : array of shape (n, n_classes)
         Probabilities from ``loo_decision_``: they show the calibration without folds.
+    :shared: loo_predict_ leverage_ suspicious_ guarantee_ learning_curve_
     :shared: trace_ n_evaluations_ selection_ n_features_in_
 
     References
@@ -70,6 +71,8 @@ class KernelLogisticRegression(ClassifierMixin, BaseKernelClassifier):
     >>> model.score(X, y) > 0.95
     True
     """
+
+    _score = "probability"
 
     def __init__(
         self,
@@ -87,6 +90,7 @@ class KernelLogisticRegression(ClassifierMixin, BaseKernelClassifier):
         random_state: Seed = None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        calibration: str = "same",
     ):
         self.kernel = kernel
         self.C = C
@@ -102,6 +106,7 @@ class KernelLogisticRegression(ClassifierMixin, BaseKernelClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.calibration = calibration
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Tune and fit.
@@ -119,6 +124,8 @@ class KernelLogisticRegression(ClassifierMixin, BaseKernelClassifier):
         -------
         self : KernelLogisticRegression
         """
+        if self._splits:
+            return self._fit_split(X, y, sample_weight)
         C, tune_C = regularisation("C", self.C)
         if self.multi_class not in MULTI_CLASS:
             raise UnknownName("multi_class", self.multi_class, MULTI_CLASS)
@@ -131,9 +138,7 @@ class KernelLogisticRegression(ClassifierMixin, BaseKernelClassifier):
             machine = SmoothMachine(Logistic(), C, bias=True, weights=weights, row_counts=counts)
         selection = self._select(X, Y, machine, tune_machine=tune_C)
         self._store(selection)
-        outputs = left_out_outputs(selection.solution)
-        self.loo_decision_ = self._one_or_all(outputs)
-        self.loo_proba_ = self._probabilities(outputs)
+        self._keep_left_out(left_out_outputs(selection.solution))
         self._advise(X, Y)
         return self
 

@@ -44,7 +44,7 @@ class KernelLSSVC(ClassifierMixin, BaseKernelClassifier):
     :shared: search n_starts max_evaluations time_budget gram n_components
     class_weight : dict or "balanced", default=None
         Weights of the classes, in the fit and in the criterion.
-    :shared: random_state n_jobs verbose
+    :shared: random_state n_jobs verbose calibration
 
     Attributes
     ----------
@@ -53,6 +53,7 @@ class KernelLSSVC(ClassifierMixin, BaseKernelClassifier):
         Exact leave-one-out outputs of the training points.
     loo_proba_ : array of shape (n, n_classes)
         Probabilities from ``loo_decision_``.
+    :shared: loo_predict_ leverage_ suspicious_ guarantee_ learning_curve_
     :shared: calibration_ trace_ n_evaluations_ selection_ n_features_in_
 
     References
@@ -85,6 +86,7 @@ class KernelLSSVC(ClassifierMixin, BaseKernelClassifier):
         random_state: Seed = None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        calibration: str = "same",
     ):
         self.kernel = kernel
         self.C = C
@@ -100,6 +102,7 @@ class KernelLSSVC(ClassifierMixin, BaseKernelClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.calibration = calibration
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Tune and fit.
@@ -117,6 +120,8 @@ class KernelLSSVC(ClassifierMixin, BaseKernelClassifier):
         -------
         self : KernelLSSVC
         """
+        if self._splits:
+            return self._fit_split(X, y, sample_weight)
         C, tune_C = regularisation("C", self.C)
         X, y, Y, counts = self._check_labels(X, y, sample_weight)
         class_weights = compute_sample_weight(self.class_weight, y)
@@ -124,11 +129,13 @@ class KernelLSSVC(ClassifierMixin, BaseKernelClassifier):
         selection = self._select(X, Y, machine, tune_machine=tune_C)
         self._store(selection)
         outputs = left_out_outputs(selection.solution)
-        self.loo_decision_ = self._one_or_all(outputs)
         self.calibration_ = calibrate(outputs, Y, counts)
-        self.loo_proba_ = self.calibration_(outputs)
+        self._keep_left_out(outputs)
         self._advise(X, Y)
         return self
+
+    def _probabilities(self, outputs: Matrix) -> Matrix:
+        return self.calibration_(outputs)
 
     def predict_proba(self, X: ArrayLike) -> Matrix:
         """Class probabilities, calibrated on leave-one-out outputs.
@@ -142,5 +149,4 @@ class KernelLSSVC(ClassifierMixin, BaseKernelClassifier):
         probabilities : array of shape (n, n_classes)
             The most probable class is the predicted one.
         """
-        outputs = self._outputs(X)
-        return self.calibration_(outputs)
+        return self._probabilities(self._outputs(X))

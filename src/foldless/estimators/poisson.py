@@ -8,7 +8,7 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 from sklearn.utils import Tags
 
-from foldless.core.contracts import Vector
+from foldless.core.contracts import Matrix, Vector
 from foldless.criteria.left_out import left_out_outputs
 from foldless.estimators.base import (
     BaseKernelEstimator,
@@ -18,6 +18,8 @@ from foldless.estimators.base import (
     Seed,
 )
 from foldless.estimators.docstrings import document_shared
+from foldless.estimators.uncertainty.left_out import Block
+from foldless.estimators.uncertainty.mixins import IntervalMixin
 from foldless.estimators.validation import regularisation
 from foldless.machines import SmoothMachine
 from foldless.machines.losses import Poisson
@@ -26,7 +28,7 @@ MAX_LOG_RATE = np.log(np.finfo(float).max) / 2
 
 
 @document_shared
-class KernelPoissonRegressor(RegressorMixin, BaseKernelEstimator):
+class KernelPoissonRegressor(RegressorMixin, IntervalMixin, BaseKernelEstimator):
     r"""Kernel regression for counts, with the logarithm of the rate as output; ``fit`` tunes kernel and alpha.
 
     Minimises :math:`\tfrac\alpha2 \|f\|^2 + \sum_i [e^{z_i} - y_i z_i + \log y_i!]` with :math:`z_i = f(x_i) + b`.
@@ -39,7 +41,7 @@ class KernelPoissonRegressor(RegressorMixin, BaseKernelEstimator):
         Weight of the squared norm; ``None`` tunes it.
     criterion : str or object, default="loo"
         The cost that tuning minimises, by name or object; see ``foldless.criteria``.
-    :shared: search n_starts max_evaluations time_budget gram n_components random_state n_jobs verbose
+    :shared: search n_starts max_evaluations time_budget gram n_components random_state n_jobs verbose calibration
 
     Attributes
     ----------
@@ -51,6 +53,7 @@ class KernelPoissonRegressor(RegressorMixin, BaseKernelEstimator):
     :shared: X_fit_
     loo_decision_ : array of shape (n,)
         Approximate leave-one-out log rates of the training points.
+    :shared: loo_predict_ loo_residuals_ leverage_ suspicious_ guarantee_ learning_curve_
     :shared: trace_ n_evaluations_ selection_ n_features_in_
 
     Examples
@@ -63,6 +66,8 @@ class KernelPoissonRegressor(RegressorMixin, BaseKernelEstimator):
     >>> model.score(X, y) > 0.5
     True
     """
+
+    _lowest = 0.0
 
     def __init__(
         self,
@@ -78,6 +83,7 @@ class KernelPoissonRegressor(RegressorMixin, BaseKernelEstimator):
         random_state: Seed = None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        calibration: str = "same",
     ):
         self.kernel = kernel
         self.alpha = alpha
@@ -91,6 +97,7 @@ class KernelPoissonRegressor(RegressorMixin, BaseKernelEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.calibration = calibration
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Tune and fit.
@@ -107,6 +114,8 @@ class KernelPoissonRegressor(RegressorMixin, BaseKernelEstimator):
         -------
         self : KernelPoissonRegressor
         """
+        if self._splits:
+            return self._fit_split(X, y, sample_weight)
         alpha, tune_alpha = regularisation("alpha", self.alpha)
         X, y = self._check_data(X, y, y_numeric=True)
         X, y, counts = self._drop_weightless_rows(X, np.asarray(y, dtype=float), sample_weight)
@@ -115,9 +124,23 @@ class KernelPoissonRegressor(RegressorMixin, BaseKernelEstimator):
         Y = y[:, None]
         selection = self._select(X, Y, machine, tune_machine=tune_alpha)
         self._store(selection)
-        self.loo_decision_ = left_out_outputs(selection.solution)[:, 0]
+        self._keep_left_out(left_out_outputs(selection.solution))
         self._advise(X, Y)
         return self
+
+    def _keep_left_out(self, outputs: Matrix) -> None:
+        super()._keep_left_out(outputs)
+        self.loo_decision_ = outputs[:, 0]
+
+    def _shaped(self, outputs: Matrix) -> np.ndarray:
+        return outputs[..., 0]
+
+    def _response(self, outputs: Matrix) -> Matrix:
+        return rates(outputs)
+
+    def _scales(self, block: Block) -> tuple[Matrix, Matrix]:
+        # A count has the variance of its rate.
+        return np.sqrt(rates(block.left_out)), np.sqrt(rates(self._own_outputs()))
 
     def _machine_params(self, machine: Any) -> dict[str, float]:
         return {"alpha": 1 / machine.C}

@@ -18,6 +18,8 @@ from foldless.estimators.base import (
     Seed,
 )
 from foldless.estimators.docstrings import document_shared
+from foldless.estimators.uncertainty.intervals import least_squares_scales
+from foldless.estimators.uncertainty.left_out import Block
 from foldless.estimators.validation import regularisation
 from foldless.grams import DenseGram
 from foldless.kernels import gram
@@ -54,7 +56,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
     :shared: search n_starts max_evaluations time_budget
     gram : {"auto", "dense", "lowrank", "nystrom"}, default="auto"
         Form of the kernel matrix. ``"auto"`` takes as many landmarks as change the result, or the whole matrix.
-    :shared: n_components random_state n_jobs verbose
+    :shared: n_components random_state n_jobs verbose calibration
 
     Attributes
     ----------
@@ -68,6 +70,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
         The noise variance under which this fit is the mean of a Gaussian process; absent if the fit is exact.
     loo_decision_ : array of shape (n,) or (n, n_outputs)
         Leave-one-out predictions of the training points; with ``criterion="loo"``.
+    :shared: loo_predict_ loo_residuals_ leverage_ suspicious_ guarantee_ learning_curve_
     :shared: trace_ n_evaluations_ selection_ n_features_in_
 
     Examples
@@ -100,6 +103,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
         random_state: Seed = None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        calibration: str = "same",
     ):
         self.kernel = kernel
         self.alpha = alpha
@@ -115,6 +119,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.calibration = calibration
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Tune and fit.
@@ -131,6 +136,8 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
         -------
         self : KernelRidgeRegressor
         """
+        if self._splits:
+            return self._fit_split(X, y, sample_weight)
         # Attributes of an earlier fit that this one may not have.
         for name in ("noise_variance_", "loo_decision_", "_variance"):
             self.__dict__.pop(name, None)
@@ -144,8 +151,11 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
         with suppress(Undefined):
             if self.cells_ is None:
                 self.noise_variance_ = selection.solution.variances()
-        if selection.criterion.name == "loo":
-            self.loo_decision_ = self._shaped(left_out_outputs(selection.solution))
+        # A row that fixes its own output has no left-out prediction.
+        with suppress(Undefined):
+            self._keep_left_out(left_out_outputs(selection.solution))
+            if selection.criterion.name == "loo":
+                self.loo_decision_ = self.loo_predict_
         self._advise(X, Y)
         return self
 
@@ -206,6 +216,21 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
             points, lambda rows: variance(self._cross(rows), diagonal(self.kernel_, rows))
         )
         return self._shaped(np.sqrt(np.multiply.outer(relative, self.noise_variance_ / self.alpha_)))
+
+    def _gaussian_prediction(self, points: Any) -> tuple[np.ndarray, np.ndarray]:
+        variance = self._deviations_at(points) ** 2 + self._shaped(self.noise_variance_)
+        return self._shaped(self._outputs_at(points)), np.sqrt(variance)
+
+    def _scales(self, block: Block) -> tuple[Matrix, Matrix]:
+        deviations = self._deviations_at(block.points).reshape(len(block.rows), -1)[:, 0]
+        training = self._rows_of_fit()
+        return least_squares_scales(
+            1 + deviations**2 / self.noise_variance_[0],
+            self._left_out_models().influence(block.points),
+            training.weights,
+            1 / training.counts,
+            self.leverage_,
+        )
 
     def _posterior_variance(self) -> PosteriorVariance:
         """Return the posterior variance; a loaded model without landmarks solves once more."""

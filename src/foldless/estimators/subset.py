@@ -1,5 +1,6 @@
 """Regression on a few kernel functions, chosen by a criterion."""
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Self
 
@@ -8,8 +9,12 @@ from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from foldless.core.contracts import Matrix
+from foldless.core.errors import Undefined
+from foldless.criteria.left_out import left_out_outputs
 from foldless.estimators.base import BaseKernelRegressor, CriterionLike, KernelLike, Rows, SearchLike, Seed
 from foldless.estimators.docstrings import document_shared
+from foldless.estimators.uncertainty.intervals import least_squares_scales
+from foldless.estimators.uncertainty.left_out import Block
 from foldless.machines import Ridge, Subset, forward
 from foldless.machines.coefficients import expand
 from foldless.tuning.last_fit import WHOLE_MAX_ROWS
@@ -56,6 +61,7 @@ class KernelSubsetRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegresso
         Constants that are added.
     X_fit_ : array of shape (m, d)
         The chosen points; with ``kernel="precomputed"`` the numbers of the chosen rows.
+    :shared: loo_predict_ loo_residuals_ leverage_ suspicious_ guarantee_
     :shared: trace_ n_evaluations_ selection_ n_features_in_
 
     Examples
@@ -126,8 +132,18 @@ class KernelSubsetRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegresso
             indices = self._given_indices()
             self._store(self._select(X, Y, Subset(indices, bias, counts, counts), tune_machine=False))
             self._keep(indices)
+        # A row that fixes its own output has no left-out prediction.
+        with suppress(Undefined):
+            self._keep_left_out(left_out_outputs(self.selection_.solution))
         self._advise(X, Y)
         return self
+
+    def _scales(self, block: Block) -> tuple[Matrix, Matrix]:
+        training, influence = self._rows_of_fit(), self._left_out_models().influence(block.points)
+        variance = 1 + np.sum(influence**2 / training.weights, axis=1)
+        return least_squares_scales(
+            variance, influence, training.weights, 1 / training.counts, self.leverage_
+        )
 
     def _grow(self, X: Any, Y: Matrix, machine: Subset) -> None:
         """Tune the kernel by ridge regression, then add functions one by one."""

@@ -10,7 +10,8 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
 from sklearn.utils import compute_sample_weight
 
 from foldless.core.contracts import Matrix, Vector
-from foldless.core.errors import UnknownName
+from foldless.core.errors import Undefined, UnknownName
+from foldless.core.targets import class_index
 from foldless.criteria import loo_outputs
 from foldless.criteria.base import Criterion
 from foldless.criteria.left_out import left_out_outputs
@@ -26,6 +27,7 @@ from foldless.estimators.base import (
 )
 from foldless.estimators.calibration import calibrate
 from foldless.estimators.docstrings import document_shared
+from foldless.estimators.uncertainty.left_out import LeftOutModels
 from foldless.estimators.validation import regularisation
 from foldless.kernels.evaluate import diagonal
 from foldless.machines import HingeSVM, SquaredHingeSVM
@@ -38,6 +40,10 @@ SITES = {"hinge": HingeSite, "squared_hinge": SquaredHingeSite}
 BIASES = ("free", "kernel")
 AMPLITUDE_START = 1.0
 OFFSET_START, OFFSET_BOUNDS = 0.15, (1e-3, 1e2)
+NO_LEFT_OUT_POSTERIOR = (
+    "the posterior of an evidence criterion has no left-out models. Use loss='squared_hinge', or criterion='span' with "
+    "bias='free'."
+)
 
 
 @document_shared
@@ -66,7 +72,7 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
     :shared: search n_starts max_evaluations time_budget gram n_components
     class_weight : dict or "balanced", default=None
         Weights of the classes.
-    :shared: random_state n_jobs verbose
+    :shared: random_state n_jobs verbose calibration
 
     Attributes
     ----------
@@ -84,6 +90,7 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
         Maps outputs to probabilities; fitted on ``loo_decision_``. None if a posterior gives the probabilities.
     loo_proba_ : array of shape (n, n_classes), or None
         Probabilities from ``loo_decision_``; None if a posterior gives the probabilities.
+    :shared: loo_predict_ leverage_ suspicious_ guarantee_ learning_curve_
     :shared: trace_ n_evaluations_ selection_ n_features_in_
 
     Notes
@@ -124,6 +131,7 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
         random_state: Seed = None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        calibration: str = "same",
     ):
         self.kernel = kernel
         self.C = C
@@ -140,6 +148,7 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.calibration = calibration
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Tune and fit.
@@ -157,6 +166,8 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
         -------
         self : KernelSVC
         """
+        if self._splits:
+            return self._fit_split(X, y, sample_weight)
         C, tune_C = regularisation("C", self.C)
         machine_type = _look_up("loss", self.loss, MACHINES)
         criterion = self._criterion()
@@ -174,14 +185,31 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
         self._store(selection)
         self.support_ = self._rows[np.flatnonzero(np.any(selection.solution.alpha != 0, axis=1))]
         outputs = _loo_columns(selection)
-        self.loo_decision_ = self._one_or_all(outputs)
         self._posterior = self._posterior_of(selection)
         self.calibration_ = calibrate(outputs, Y, weights) if self._posterior is None else None
-        self.loo_proba_ = None if self.calibration_ is None else self.calibration_(outputs)
+        self._keep_left_out(outputs)
         if self._posterior is None and selection.form == "whole":
             self._keep_support()
         self._advise(X, Y)
         return self
+
+    def _keep_left_out(self, outputs: Matrix) -> None:
+        if self.calibration_ is not None:
+            super()._keep_left_out(outputs)
+            return
+        # The posterior has no left-out probabilities; the machine has left-out outputs.
+        self._left_out, self.loo_proba_ = outputs, None
+        self.loo_decision_, self.loo_predict_ = self._one_or_all(outputs), self.classes_[class_index(outputs)]
+
+    def _probabilities(self, outputs: Matrix) -> Matrix:
+        if self.calibration_ is None:
+            raise Undefined(NO_LEFT_OUT_POSTERIOR)
+        return self.calibration_(outputs)
+
+    def _build_models(self) -> LeftOutModels:
+        if self.calibration_ is None:
+            raise Undefined(NO_LEFT_OUT_POSTERIOR)
+        return super()._build_models()
 
     def _criterion(self) -> Criterion:
         """Return the given criterion, or the default one."""

@@ -80,6 +80,11 @@ class LSSVM(MachineWithC):
         return replace(self, route="spectrum")
 
     @property
+    def exact_left_out(self) -> bool:
+        """True: the residuals of left-out rows are in closed form; eq. (3)."""
+        return True
+
+    @property
     def fits_by_cells(self) -> bool:
         """Whether the machine can be fitted cell by cell; see :mod:`foldless.tuning.cellwise`."""
         return True

@@ -115,6 +115,11 @@ class Ridge(LinearMachine):
         return isinstance(self.penalty, str) and self.penalty == "K"
 
     @property
+    def exact_left_out(self) -> bool:
+        """True for T = K; with another penalty the kernel function of a left-out row stays."""
+        return self.penalty_is_kernel
+
+    @property
     def fits_by_cells(self) -> bool:
         """Whether the machine can be fitted cell by cell; see :mod:`foldless.tuning.cellwise`."""
         return self.penalty_is_kernel

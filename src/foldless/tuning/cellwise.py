@@ -153,7 +153,7 @@ def _fit_cell(
     kernel: Any, machine: Machine, criterion: Criterion, X: Any, Y: Matrix, rows: NDArray[np.intp]
 ) -> CellFit:
     targets = Y[rows]
-    columns = _columns_to_learn(targets)
+    columns = columns_to_learn(targets)
     constant = _constant_fit(machine, rows, targets)
     if not len(columns):
         return constant
@@ -173,7 +173,7 @@ def _fit_cell(
     )
 
 
-def _columns_to_learn(Y: Matrix) -> NDArray[np.intp]:
+def columns_to_learn(Y: Matrix) -> NDArray[np.intp]:
     """Return the columns that can be fitted: all numbers, and labels of which both occur."""
     return np.flatnonzero(np.ptp(Y, axis=0) > 0) if is_pm1(Y) else np.arange(Y.shape[1])
 

@@ -48,7 +48,17 @@ SKLEARN_KERNELS = (
 # Types that our estimators hold besides arrays and kernels.
 OTHER_TYPES = (
     "foldless.estimators.calibration.Sigmoid",
+    "foldless.estimators.uncertainty.training_rows.TrainingRows",
     "foldless.machines.least_squares.gp_posterior.LandmarkVariance",
+    "foldless.machines.losses.logistic.Logistic",
+    "foldless.machines.losses.poisson.Poisson",
+    "foldless.machines.lssvm.LSSVM",
+    "foldless.machines.ridge.Ridge",
+    "foldless.machines.smooth.SmoothMachine",
+    "foldless.machines.softmax.SoftmaxMachine",
+    "foldless.machines.subset.Subset",
+    "foldless.machines.svm.HingeSVM",
+    "foldless.machines.svm.SquaredHingeSVM",
 )
 
 
@@ -115,7 +125,7 @@ def save_model(
 def _without_trace(model: Pipeline) -> Pipeline:
     name, estimator = model.steps[-1]
     slim = copy(estimator)
-    for attribute in ("trace_", "selection_"):
+    for attribute in ("trace_", "selection_", "_known"):
         vars(slim).pop(attribute, None)
     return Pipeline([*model.steps[:-1], (name, slim)])
 

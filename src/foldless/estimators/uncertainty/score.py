@@ -1,0 +1,118 @@
+"""Any metric of scikit-learn over the left-out predictions of all rows, pooled, with a standard error where it is a mean."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import get_scorer, make_scorer
+
+from foldless.core.contracts import Matrix, Vector
+
+
+class LooScore(NamedTuple):
+    """A score over left-out predictions; greater is better, as scikit-learn's scorers have it.
+
+    Attributes
+    ----------
+    value : float
+    standard_error : float
+        Of the mean over rows; NaN if the metric is no such mean.
+    """
+
+    value: float
+    standard_error: float
+
+
+class _LeftOutClassifier(ClassifierMixin, BaseEstimator):
+    """Left-out predictions in the place of a classifier: whatever rows are asked for, it answers for the training rows."""
+
+    def __init__(self, classes: np.ndarray, decision: np.ndarray, probabilities: Matrix | None) -> None:
+        self.classes = classes
+        self.decision = decision
+        self.probabilities = probabilities
+        self.classes_ = classes
+
+    def predict(self, X: Any) -> np.ndarray:
+        top = self.decision > 0 if self.decision.ndim == 1 else np.argmax(self.decision, axis=1)
+        return self.classes_[np.asarray(top, dtype=np.intp)]
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        return self.decision
+
+    def predict_proba(self, X: Any) -> Matrix:
+        if self.probabilities is None:
+            raise ValueError("this classifier has no left-out probabilities; ask for a score of its outputs.")
+        return self.probabilities
+
+
+class _LeftOutRegressor(RegressorMixin, BaseEstimator):
+    """Left-out predictions in the place of a regressor."""
+
+    def __init__(self, predictions: np.ndarray) -> None:
+        self.predictions = predictions
+        self.fitted_ = True
+
+    def predict(self, X: Any) -> np.ndarray:
+        return self.predictions
+
+
+def left_out_classifier(classes: np.ndarray, decision: np.ndarray, probabilities: Matrix | None) -> Any:
+    """Return an object with the methods of a classifier that gives left-out outputs and probabilities."""
+    return _LeftOutClassifier(classes, decision, probabilities)
+
+
+def left_out_regressor(predictions: np.ndarray) -> Any:
+    """Return an object with the methods of a regressor that gives left-out predictions."""
+    return _LeftOutRegressor(predictions)
+
+
+def loo_score(metric: str | Callable[..., float], model: Any, y: np.ndarray, counts: Vector) -> LooScore:
+    """Return the score of left-out predictions.
+
+    Parameters
+    ----------
+    metric : str or callable
+        A name of ``sklearn.metrics.get_scorer_names()``, a scorer, or a function of targets and predictions.
+    model : object
+        Made by :func:`left_out_classifier` or :func:`left_out_regressor`.
+    y : array of shape (n,) or (n, n_outputs)
+    counts : array of shape (n,)
+        Number of equal rows that each row stands for.
+    """
+    scorer = get_scorer(metric) if isinstance(metric, str) else _as_scorer(metric)
+    weights = {} if np.all(counts == 1) else {"sample_weight": counts}
+    value = float(scorer(model, np.zeros((len(y), 1)), y, **weights))
+    per_row = PER_ROW.get(metric) if isinstance(metric, str) else None
+    return LooScore(value, np.nan if per_row is None else _standard_error(per_row(model, y), counts))
+
+
+def _as_scorer(metric: Callable[..., float]) -> Callable[..., float]:
+    """Return a scorer as it is, and a function of targets and predictions as a scorer."""
+    is_scorer = type(metric).__module__.startswith("sklearn.metrics")
+    return metric if is_scorer else make_scorer(metric)
+
+
+def _standard_error(values: Vector, counts: Vector) -> float:
+    total = counts.sum()
+    mean = np.average(values, weights=counts)
+    return float(np.sqrt(counts @ (values - mean) ** 2 / (total - 1) / total))
+
+
+def _own(model: Any, y: np.ndarray) -> Vector:
+    """Return the left-out probability of each row's own class."""
+    return model.predict_proba(None)[np.arange(len(y)), np.searchsorted(model.classes_, y)]
+
+
+def _residuals(model: Any, y: np.ndarray) -> Matrix:
+    return (y - model.predict(None)).reshape(len(y), -1)
+
+
+PER_ROW: dict[str, Callable[[Any, np.ndarray], Vector]] = {
+    "accuracy": lambda model, y: np.asarray(model.predict(None) == y, dtype=float),
+    "neg_log_loss": lambda model, y: np.log(np.maximum(_own(model, y), np.finfo(float).eps)),
+    "neg_brier_score": lambda model, y: -((1 - _own(model, y)) ** 2),
+    "neg_mean_squared_error": lambda model, y: -np.mean(_residuals(model, y) ** 2, axis=1),
+    "neg_mean_absolute_error": lambda model, y: -np.mean(np.abs(_residuals(model, y)), axis=1),
+}
+"""Scores that are means over rows, by the value of each row."""

@@ -1,0 +1,85 @@
+"""The rows that a model was fitted to: kept with it, so that a loaded model can solve once more."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.gaussian_process.kernels import Kernel
+
+from foldless.core.contracts import Machine, Matrix, Vector
+from foldless.core.errors import Undefined
+from foldless.grams.builders import Builder, DenseBuilder, NystromBuilder
+from foldless.grams.dask import DaskBuilder
+from foldless.machines.base import row_weights
+from foldless.tuning.cellwise import CellSolution
+from foldless.tuning.result import Selection
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRows:
+    """Rows, targets and machine of the last fit.
+
+    Attributes
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        With ``kernel="precomputed"`` the Gram matrix.
+    Y : array of shape (n, k)
+    machine : Machine
+        With its weights and parameters.
+    landmarks : array of shape (m,) or None
+        Rows that serve as landmarks; None for the whole matrix.
+    cells : CellSolution or None
+        The fit by cells, if that is its form.
+    tuned : bool
+        Whether any parameter was chosen on these rows.
+    """
+
+    X: Any
+    Y: Matrix
+    machine: Machine
+    landmarks: NDArray[np.intp] | None
+    cells: CellSolution | None
+    tuned: bool
+
+    @classmethod
+    def of(cls, selection: Selection) -> Self | None:
+        """Return the rows of a selection; None if they are spread over a cluster."""
+        builder, solution = selection.builder, selection.solution
+        if isinstance(builder, DaskBuilder):
+            return None
+        cells = solution if isinstance(solution, CellSolution) else None
+        landmarks = builder.landmarks if isinstance(builder, NystromBuilder) and cells is None else None
+        tuned = len(selection.objective.theta) > 0 or len(selection.trials) > 1
+        return cls(builder.X, np.asarray(solution.Y), selection.machine, landmarks, cells, tuned)
+
+    @property
+    def n(self) -> int:
+        """Number of rows that are stored."""
+        return len(self.Y)
+
+    @property
+    def counts(self) -> Vector:
+        """Number of equal rows that each row stands for (n,)."""
+        counts = self.machine.row_counts
+        return np.ones(self.n) if counts is None else np.asarray(counts, dtype=float)
+
+    @property
+    def weights(self) -> Vector:
+        """Weights of the rows in the fit (n,)."""
+        return row_weights(self.machine, self.n)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the fit is that of the whole kernel matrix."""
+        return self.landmarks is None and self.cells is None
+
+    def builder(self) -> Builder:
+        """Return the builder of the Gram, for every form but cells."""
+        return DenseBuilder(self.X) if self.landmarks is None else NystromBuilder(self.X, self.landmarks)
+
+    def solve(self, kernel: Kernel) -> Any:
+        """Return the fit, solved again."""
+        if self.cells is not None:
+            raise Undefined("a fit by cells has one solution per cell, and none for all rows.")
+        return self.machine.solve(self.builder().gram(kernel), self.Y)

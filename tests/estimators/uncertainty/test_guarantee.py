@@ -1,0 +1,140 @@
+"""What intervals and sets promise: the sentence for every case, and coverage as promised."""
+
+import re
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+
+from foldless import (
+    KernelLogisticRegression,
+    KernelLSSVC,
+    KernelRidgeRegressor,
+    KernelSubsetRegressor,
+    KernelSVC,
+)
+from foldless.estimators.uncertainty.guarantee import Conditions, sentence
+
+FIXED = Conditions(exact=True, tuned=False)
+TUNED = Conditions(exact=True, tuned=True)
+APPROXIMATE = Conditions(exact=False, tuned=False)
+LANDMARKS = Conditions(exact=True, tuned=False, approximated=True)
+SPLIT = Conditions(exact=True, tuned=False, split=True)
+
+CASES = [
+    ("jackknife+", FIXED, "At least 80 % of new targets", "fixed before the rows were seen"),
+    ("studentized", FIXED, "At least 80 % of new targets", "whatever the distribution"),
+    ("minmax", FIXED, "At least 90 % of new targets", "whatever the distribution"),
+    ("sets", FIXED, "At least 80 % of new rows have their class", "whatever the distribution"),
+    ("jackknife+", SPLIT, "At least 80 %", "tuned on other rows"),
+    ("minmax", SPLIT, "At least 90 %", "tuned on other rows"),
+    ("jackknife+", TUNED, "About 90 %", "tuned on the same rows"),
+    ("minmax", TUNED, "About 90 %", "90 to 94 %"),
+    ("sets", TUNED, "About 90 %", "calibration='split' does"),
+    ("jackknife+", APPROXIMATE, "About 90 %", "the models without a row are approximate"),
+    ("sets", APPROXIMATE, "About 90 %", "the models without a row are approximate"),
+    ("jackknife+", LANDMARKS, "About 90 %", "landmarks or cells"),
+    ("jackknife", FIXED, "About 90 %", "many rows"),
+    ("jackknife", TUNED, "About 90 %", "no number of rows guarantees it"),
+    ("posterior", FIXED, "About 90 %", "is the truth"),
+    ("posterior", TUNED, "About 90 %", "nothing is promised otherwise"),
+]
+
+
+@pytest.mark.parametrize("construction, conditions, beginning, part", CASES)
+def test_the_sentence_is_chosen_by_construction_and_condition(construction, conditions, beginning, part):
+    text = sentence(construction, 0.9, conditions)
+    assert text.startswith(beginning)
+    assert part in text
+    assert "on average over training sets and new rows" in text
+    assert text.count(". ") == 0
+    assert text.endswith(".")
+
+
+def test_only_exact_and_untuned_constructions_promise_anything_for_any_number_of_rows():
+    for construction, conditions, *_ in CASES:
+        promised = sentence(construction, 0.9, conditions).startswith("At least")
+        proper = conditions in (FIXED, SPLIT) and construction not in ("jackknife", "posterior")
+        assert promised == proper
+
+
+def test_a_low_level_promises_nothing_negative():
+    assert sentence("jackknife+", 0.4, FIXED).startswith("At least 0 %")
+
+
+KERNEL = RBF(1.0, "fixed")
+ESTIMATORS = [
+    (KernelRidgeRegressor(KERNEL, alpha=0.1), "At least 80 %"),
+    (KernelRidgeRegressor(KERNEL), "About 90 %.*tuned on the same rows"),
+    (KernelRidgeRegressor(RBF(1.0), alpha=0.1), "About 90 %.*tuned on the same rows"),
+    (KernelRidgeRegressor([KERNEL, RBF(2.0, "fixed")], alpha=0.1), "About 90 %.*tuned on the same rows"),
+    (KernelRidgeRegressor(KERNEL, alpha=0.1, penalty="I"), "About 90 %.*approximate"),
+    (KernelRidgeRegressor(KERNEL, alpha=0.1, gram="lowrank", n_components=20), "About 90 %.*landmarks"),
+    (KernelRidgeRegressor(calibration="split"), "At least 80 %.*tuned on other rows"),
+    (KernelSubsetRegressor(KERNEL, indices=[0, 1, 2]), "About 90 %.*approximate"),
+    (KernelLSSVC(KERNEL, C=1.0), "At least 80 %"),
+    (KernelLSSVC(KERNEL), "About 90 %.*tuned on the same rows"),
+    (KernelLSSVC(calibration="split"), "At least 80 %.*tuned on other rows"),
+    (KernelLogisticRegression(KERNEL, C=1.0), "About 90 %.*approximate"),
+    (KernelSVC(KERNEL, C=1.0), "About 90 %.*approximate"),
+]
+
+
+@pytest.mark.filterwarnings("ignore::foldless.core.errors.AdviceWarning")
+@pytest.mark.parametrize("estimator, expected", ESTIMATORS)
+def test_every_fit_knows_its_case(estimator, expected, noisy_curve):
+    X, y = noisy_curve
+    classifies = hasattr(estimator, "predict_set")
+    model = estimator.fit(X, y > 0 if classifies else y)
+    assert re.match(expected, model.guarantee_)
+
+
+@pytest.mark.filterwarnings("ignore::foldless.core.errors.AdviceWarning")
+@pytest.mark.parametrize("kind", [KernelRidgeRegressor, KernelLSSVC, KernelLogisticRegression, KernelSVC])
+def test_split_tunes_on_one_half_and_fits_the_other(kind, rng):
+    X = rng.normal(size=(60, 2))
+    z = X[:, 0] + 0.3 * rng.normal(size=60)
+    y = z if kind is KernelRidgeRegressor else z > 0
+    model = kind(calibration="split").fit(X, y)
+    assert len(model.loo_predict_) == 30
+    other = np.setdiff1d(np.arange(60), model.suspicious_)
+    # The parameters are those that the other half alone gives.
+    tuned = kind().fit(X[other], y[other])
+    assert np.exp(model.kernel_.theta).size == 0
+    assert model.kernel_.length_scale == pytest.approx(tuned.kernel_.length_scale)
+    assert model.n_evaluations_ == tuned.n_evaluations_ > 1
+    fixed = kind(**tuned._chosen_params()).fit(X[np.sort(model.suspicious_)], y[np.sort(model.suspicious_)])
+    assert model.predict(X) == pytest.approx(fixed.predict(X))
+    assert model.get_params()["calibration"] == "split"
+    assert model.get_params()["kernel"] == "rbf"
+
+
+def test_split_needs_points(rng):
+    X = rng.normal(size=(20, 2))
+    with pytest.raises(ValueError, match="calibration='split' needs points"):
+        KernelRidgeRegressor("precomputed", calibration="split").fit(X @ X.T, X[:, 0])
+
+
+def test_coverage_is_as_promised(rng):
+    hits = {"jackknife+": [], "minmax": [], "studentized": []}
+    for _ in range(60):
+        X = rng.normal(size=(60, 3))
+        y = X[:, 0] + np.sin(2 * X[:, 1]) + 0.5 * rng.normal(size=60)
+        model = KernelRidgeRegressor(RBF(2.0, "fixed"), alpha=0.3).fit(X[:30], y[:30])
+        for method, found in hits.items():
+            ends = model.predict_interval(X[30:], 0.9, method)
+            found.append(np.mean((ends[:, 0] <= y[30:]) & (y[30:] <= ends[:, 1])))
+    for method, found in hits.items():
+        error = np.std(found, ddof=1) / np.sqrt(len(found))
+        assert np.mean(found) > 0.9 - 2 * error, method
+        assert np.mean(found) < 0.97
+
+
+def test_sets_cover_as_promised(rng):
+    hits = []
+    for _ in range(40):
+        X = rng.normal(size=(80, 2))
+        y = X[:, 0] + 0.7 * rng.normal(size=80) > 0
+        found = KernelLSSVC(RBF(2.0, "fixed"), C=1.0).fit(X[:40], y[:40]).predict_set(X[40:], 0.9)
+        hits.append(np.mean(found[np.arange(40), y[40:].astype(int)]))
+    assert np.mean(hits) > 0.9 - 2 * np.std(hits, ddof=1) / np.sqrt(40)

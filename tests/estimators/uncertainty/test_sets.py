@@ -1,0 +1,235 @@
+"""Sets of classes against their definition, by refits."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.metrics import log_loss, make_scorer, roc_auc_score
+
+from foldless import KernelLogisticRegression, KernelLSSVC, KernelRidgeRegressor, KernelSVC
+from foldless.core.errors import LeverageWarning, ResolutionWarning, Undefined, UnknownName
+from foldless.estimators.uncertainty.sets import adaptive_score, filled, margin_score, probability_score
+
+KERNEL = RBF(1.2, "fixed")
+KINDS = (KernelLogisticRegression, KernelLSSVC, KernelSVC)
+
+
+@pytest.fixture
+def data(three_classes, rng):
+    X, y = three_classes
+    return X, np.array(["a", "b", "c"])[y], 3 * rng.normal(size=(9, 2))
+
+
+def machine(kind, **options):
+    return kind(KERNEL, C=1.0, **options)
+
+
+def columns(outputs):
+    return outputs.reshape(len(outputs), -1)
+
+
+def by_refits(kind, X, y, new, level, score, probabilities=False, **options):
+    """The set (p, n_classes) of equation (1), with a refit for every row."""
+    classes, own, count = np.unique(y), [], []
+    for i in range(len(y)):
+        rest = np.delete(np.arange(len(y)), i)
+        model = machine(kind, **options).fit(X[rest], y[rest])
+        outputs = (
+            model.predict_proba
+            if probabilities
+            else lambda Z, model=model: columns(model.decision_function(Z))
+        )
+        own.append(score(outputs(X[[i]]))[0, classes == y[i]][0])
+        count.append(own[-1] >= score(outputs(new)))
+    p = (1 + np.sum(count, axis=0)) / (len(y) + 1)
+    return p > 1 - level
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("level", [0.7, 0.9])
+def test_least_squares_sets_are_those_of_refits(n_classes, level, data):
+    X, y, new = data
+    kept = np.isin(y, ["a", "b", "c"][:n_classes])
+    X, y = X[kept], y[kept]
+    found = machine(KernelLSSVC).fit(X, y).predict_set(new, level)
+    expected = by_refits(KernelLSSVC, X, y, new, level, margin_score)
+    filled_in = expected.any(axis=1)
+    assert np.array_equal(found[filled_in], expected[filled_in])
+
+
+@pytest.mark.parametrize("options", [{}, {"multi_class": "multinomial"}])
+@pytest.mark.parametrize("score", ["probability", "adaptive"])
+def test_logistic_sets_are_close_to_those_of_refits(options, score, data):
+    X, y, new = data
+    function = {"probability": probability_score, "adaptive": adaptive_score}[score]
+    found = machine(KernelLogisticRegression, **options).fit(X, y).predict_set(new, 0.9, score)
+    expected = by_refits(KernelLogisticRegression, X, y, new, 0.9, function, True, **options)
+    filled_in = expected.any(axis=1)
+    assert filled_in.sum() > 5
+    assert np.mean(found[filled_in] == expected[filled_in]) > 0.95
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sets_grow_with_the_level_and_hold_the_prediction(kind, data):
+    X, y, new = data
+    model = machine(kind).fit(X, y)
+    small, large = (model.predict_set(new, level) for level in (0.6, 0.95))
+    assert small.shape == (9, 3)
+    assert small.dtype == bool
+    # A set that was empty got its class by hand.
+    assert np.all(large[np.arange(9), np.searchsorted(model.classes_, model.predict(new))])
+    assert np.all(small.sum(axis=1) >= 1)
+    assert np.all(large.sum(axis=1) >= small.sum(axis=1))
+
+
+def test_empty_sets_are_filled_and_counted(data):
+    X, y, new = data
+    model = machine(KernelLogisticRegression).fit(X, y)
+    low = model.predict_set(new, 0.05)
+    assert model.n_filled_sets_ > 0
+    assert np.all(low.sum(axis=1) == 1)
+    model.predict_set(new, 0.98)
+    assert model.n_filled_sets_ == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_weight_of_zero_is_no_row_and_a_loaded_model_agrees(kind, data):
+    X, y, new = data
+    weights = np.where(np.arange(60) % 5 == 0, 0.0, 1.0)
+    model, fewer = machine(kind).fit(X, y, weights), machine(kind).fit(X[weights > 0], y[weights > 0])
+    expected = fewer.predict_set(new, 0.8)
+    assert np.array_equal(model.predict_set(new, 0.8), expected)
+    again = pickle.loads(pickle.dumps(model))  # noqa: S301
+    assert np.array_equal(again.predict_set(new, 0.8), expected)
+    assert np.array_equal(again.suspicious_, model.suspicious_)
+    assert not np.any(np.isin(model.suspicious_, np.flatnonzero(weights == 0)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_landmarks_and_cells_have_sets(kind, data, monkeypatch):
+    monkeypatch.setattr("foldless.tuning.last_fit.CELL_ROWS", 40)
+    X, y, new = data
+    whole = machine(kind).fit(X, y).predict_set(new, 0.8)
+    landmarks = machine(kind, gram="lowrank", n_components=60).fit(X, y)
+    assert np.array_equal(landmarks.predict_set(new, 0.8), whole)
+    cells = machine(kind, gram="cells").fit(X, y)
+    found = cells.predict_set(new, 0.9)
+    assert np.all(found[np.arange(9), np.searchsorted(cells.classes_, cells.predict(new))])
+
+
+def test_empty_sets_get_their_class():
+    members, n = filled(np.array([[False, False], [True, True]]), np.array([1, 0]))
+    assert members.tolist() == [[False, True], [True, True]]
+    assert n == 1
+
+
+def test_too_few_rows_give_all_classes_and_a_warning(data):
+    X, y, new = data
+    model = machine(KernelLSSVC).fit(X, y)
+    with pytest.warns(ResolutionWarning, match="at least 99 rows, got 60: every set has all classes"):
+        assert model.predict_set(new, 0.99).all()
+
+
+def test_bad_requests_get_one_sentence(data):
+    X, y, new = data
+    model = machine(KernelLogisticRegression).fit(X, y)
+    with pytest.raises(ValueError, match="level must be a number between 0 and 1"):
+        model.predict_set(new, 1.5)
+    with pytest.raises(UnknownName, match="score must be one of adaptive, margin, probability; got 'best'"):
+        model.predict_set(new, score="best")
+    with pytest.raises(ValueError, match="at least two classes, got one class"):
+        machine(KernelLogisticRegression).fit(X, np.zeros(60))
+    with pytest.raises(UnknownName, match="calibration must be one of same, split"):
+        machine(KernelLogisticRegression, calibration="half").fit(X, y)
+    posterior = KernelSVC(RBF(1.0, "fixed"), C=1.0, criterion="evidence-ep").fit(X, y)
+    with pytest.raises(Undefined, match="the posterior of an evidence criterion has no left-out models"):
+        posterior.predict_set(new)
+    with pytest.raises(Undefined, match="no left-out models"):
+        _ = posterior.suspicious_
+
+
+def test_the_adaptive_score_sums_the_likelier_classes(rng):
+    p = rng.dirichlet(np.ones(4), size=20)
+    expected = np.array([[np.sum(row[row >= own]) for own in row] for row in p])
+    assert adaptive_score(p) == pytest.approx(expected)
+
+
+def test_one_column_of_outputs_has_the_margins_of_two():
+    z = np.array([[0.5], [-2.0]])
+    assert np.array_equal(margin_score(z), [[0.5, -0.5], [-2.0, 2.0]])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_scores_are_those_of_left_out_predictions(kind, data):
+    X, y, _ = data
+    model = machine(kind).fit(X, y)
+    right = model.loo_predict_ == y
+    found = model.loo_score()
+    assert found.value == pytest.approx(right.mean())
+    assert found.standard_error == pytest.approx(right.std(ddof=1) / np.sqrt(60))
+    loss = model.loo_score("neg_log_loss")
+    assert loss.value == pytest.approx(-log_loss(y, model.loo_proba_))
+    assert loss.standard_error == pytest.approx(np.log(model.loo_own_proba_).std(ddof=1) / np.sqrt(60))
+    area = model.loo_score("roc_auc_ovr")
+    assert area.value == pytest.approx(roc_auc_score(y, model.loo_proba_, multi_class="ovr"))
+    assert np.isnan(area.standard_error)
+    assert model.loo_score(lambda truth, guess: float(np.mean(truth == guess))).value == found.value
+    assert model.loo_score(make_scorer(lambda t, g: float(np.sum(t == g)))).value == right.sum()
+
+
+def test_regressors_have_scores_with_standard_errors(noisy_curve):
+    X, y = noisy_curve
+    model = KernelRidgeRegressor(KERNEL, alpha=0.1).fit(X, y)
+    squares = model.loo_residuals_**2
+    found = model.loo_score("neg_mean_squared_error")
+    assert found.value == pytest.approx(-squares.mean())
+    assert found.standard_error == pytest.approx(squares.std(ddof=1) / np.sqrt(40))
+    assert model.loo_score("r2").value == pytest.approx(1 - squares.sum() / np.sum((y - y.mean()) ** 2))
+
+
+def test_counted_rows_count_in_scores(noisy_curve):
+    X, y = noisy_curve
+    counts = np.where(np.arange(40) < 10, 2, 1)
+    weighted = KernelRidgeRegressor(KERNEL, alpha=0.1).fit(X, y, counts)
+    repeated = KernelRidgeRegressor(KERNEL, alpha=0.1).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
+    for metric in ("r2", "neg_mean_absolute_error"):
+        assert weighted.loo_score(metric) == pytest.approx(repeated.loo_score(metric), nan_ok=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_flipped_labels_are_suspicious(kind, data):
+    X, y, _ = data
+    # The rows that are best told apart get another class.
+    sure = machine(kind).fit(X, y).suspicious_[-4:]
+    flipped = y.copy()
+    flipped[sure] = np.where(y[sure] == "a", "b", "a")
+    assert set(sure) <= set(machine(kind).fit(X, flipped).suspicious_[:12].tolist())
+
+
+def test_wrong_numbers_are_suspicious(noisy_curve):
+    X, y = noisy_curve
+    wrong = y.copy()
+    wrong[[3, 17]] += 2
+    assert set(KernelRidgeRegressor(KERNEL, alpha=0.3).fit(X, wrong).suspicious_[:2].tolist()) == {3, 17}
+
+
+def test_refits_replace_the_outputs_of_doubtful_rows(data):
+    X, y, new = data
+    X = np.vstack([X, [[12.0, 0.0]]])
+    y = np.append(y, "b")
+    model = KernelLogisticRegression(KERNEL, C=50.0).fit(X, y)
+    doubtful = np.flatnonzero(model.leverage_ > 0.7)
+    assert len(doubtful)
+    with pytest.warns(LeverageWarning):
+        model.predict_set(new)
+    model.refit_left_out()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict_set(new)
+    i = doubtful[-1]
+    rest = np.delete(np.arange(61), i)
+    other = KernelLogisticRegression(KERNEL, C=50.0).fit(X[rest], y[rest])
+    assert model.loo_decision_[i] == pytest.approx(other.decision_function(X[[i]])[0], abs=1e-5)
+    assert model.loo_proba_[i] == pytest.approx(other.predict_proba(X[[i]])[0], abs=1e-6)
