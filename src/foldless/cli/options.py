@@ -56,7 +56,10 @@ MachineName = Annotated[
 ]
 MachineNames = Annotated[str | None, typer.Option(help="Machines with commas between; by default all.")]
 KernelNames = Annotated[
-    str, typer.Option(help="A kernel, or several with commas between.", autocompletion=completing(NAMED))
+    str,
+    typer.Option(
+        help="A kernel, several with commas between, or auto.", autocompletion=completing([*NAMED, "auto"])
+    ),
 ]
 SearchName = Annotated[
     str | None, typer.Option(help="Search that minimises it.", autocompletion=completing(searches.BY_NAME))

@@ -22,8 +22,8 @@ def naming_text_columns(X: Any) -> Iterator[None]:
         column, value = found
         raise DataError(
             f"column {column!r} of X holds text such as {value!r}, and numbers are needed. Encode it, for example by "
-            f"make_column_transformer((OneHotEncoder(), [{column!r}]), remainder='passthrough') in a pipeline, or leave "
-            "it out."
+            f"make_column_transformer((OneHotEncoder(), [{column!r}]), remainder='passthrough') in a pipeline, give an "
+            "estimator a data frame and kernel='auto', or leave it out."
         ) from error
 
 

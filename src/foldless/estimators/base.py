@@ -26,10 +26,11 @@ from foldless.estimators.advice import (
     scale_warning,
     warn_about,
 )
-from foldless.estimators.columns import bound_kernels
+from foldless.estimators.columns import ColumnCodes, bound_kernels, learn_codes
 from foldless.estimators.uncertainty.mixins import IntervalMixin, LeftOutMixin, SetMixin
 from foldless.grams.expansion import CellExpansion, Expansion
 from foldless.kernels import gram
+from foldless.kernels.families import Families, families
 from foldless.searches.base import Search
 from foldless.tuning.progress import progress
 from foldless.tuning.result import Selection
@@ -65,13 +66,16 @@ class BaseKernelEstimator(LeftOutMixin, BaseEstimator):
 
     _rows: Rows  # the training rows with a positive weight
     _kernels: KernelLike  # the kernels to choose from, with names of columns turned into numbers
+    column_codes_: ColumnCodes | None = None
 
     def _check_data(self, X: ArrayLike, y: ArrayLike, **options: Any) -> tuple[Any, np.ndarray]:
-        self._kernels = bound_kernels(self.kernel, X)
-        with naming_text_columns(X):
+        codes = self.column_codes_ = learn_codes(X) if self._auto else None
+        frame = X if codes is None else codes.encode(X)
+        with naming_text_columns(frame):
             points, targets = validate_data(
-                self, X, y, accept_sparse="csr", dtype=np.float64, ensure_min_samples=MIN_ROWS, **options
+                self, frame, y, accept_sparse="csr", dtype=np.float64, ensure_min_samples=MIN_ROWS, **options
             )
+        self._kernels = bound_kernels(self.kernel, X)
         if self._pairwise:
             check_semidefinite(points, "the precomputed Gram matrix of the training points")
         return points, targets
@@ -95,6 +99,10 @@ class BaseKernelEstimator(LeftOutMixin, BaseEstimator):
     def _pairwise(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
+    @property
+    def _auto(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "auto"
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = not self._pairwise
@@ -105,7 +113,7 @@ class BaseKernelEstimator(LeftOutMixin, BaseEstimator):
         """Select with the estimator's parameters, or with others in their place."""
         with progress(self.verbose, self.max_evaluations) as watch:
             options: dict[str, Any] = {
-                "kernel": self._kernels,
+                "kernel": self._kernels_for(X),
                 "criterion": self.criterion,
                 "search": self.search,
                 "gram": self.gram,
@@ -118,6 +126,12 @@ class BaseKernelEstimator(LeftOutMixin, BaseEstimator):
                 "watch": watch,
             }
             return select(X, Y, machine=machine, **(options | changes))
+
+    def _kernels_for(self, X: Any) -> KernelLike | Families:
+        """Return the kernels to choose from, for the rows that are fitted."""
+        if not self._auto:
+            return self._kernels
+        return families(X, () if self.column_codes_ is None else self.column_codes_.categorical)
 
     def _store(self, selection: Selection) -> None:
         """Keep what was found, as fitted attributes."""
@@ -166,7 +180,11 @@ class BaseKernelEstimator(LeftOutMixin, BaseEstimator):
         if not self._pairwise:
             outputs = self._outputs_at(X[:ADVICE_MAX_ROWS])
             names = getattr(self, "feature_names_in_", range(X.shape[1]))
-            found.append(scale_warning(selection.objective.kernel, X, names))
+            numbers = X
+            if self.column_codes_ is not None:
+                numeric = self.column_codes_.numeric
+                numbers, names = X[:, numeric], [names[i] for i in numeric]
+            found.append(scale_warning(selection.objective.kernel, numbers, names))
             found.append(constant_warning(outputs, Y[:ADVICE_MAX_ROWS]))
         warn_about(found)
 
@@ -177,8 +195,9 @@ class BaseKernelEstimator(LeftOutMixin, BaseEstimator):
     def _check_points(self, X: ArrayLike) -> Any:
         """Return new points as an array or a CSR matrix of numbers."""
         check_is_fitted(self)
-        with naming_text_columns(X):
-            return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        frame = X if self.column_codes_ is None else self.column_codes_.encode(X)
+        with naming_text_columns(frame):
+            return validate_data(self, frame, accept_sparse="csr", dtype=np.float64, reset=False)
 
     def _outputs_at(self, points: Any) -> Matrix:
         """Return the outputs (n, k) at points that have been checked."""

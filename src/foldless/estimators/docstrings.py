@@ -12,7 +12,9 @@ DESCRIPTIONS = """
 kernel : str, Kernel or list, default="rbf"
     ``"rbf"``, ``"rbf-ard"`` (a length scale per feature), ``"laplacian"``, ``"matern"``, ``"poly"``, ``"linear"``,
     ``"sinc"``, ``"precomputed"``, any kernel of ``sklearn.gaussian_process.kernels`` (its bounds are respected, and
-    ``"fixed"`` parameters stay), or a list of candidates from which the criterion chooses one.
+    ``"fixed"`` parameters stay), or a list of candidates from which the criterion chooses one. ``"auto"`` compares
+    families from smooth to rough and drops the worse ones early; with it a data frame may hold columns of categories,
+    texts and truth values. ``print(model.selection_.trials)`` shows the comparison.
 C : float, default=None
     Weight of the data against the norm; ``None`` tunes it.
 search : str or object, default="lbfgs"
@@ -69,6 +71,8 @@ learning_curve_ : LearningCurve
     Left-out loss against the number of rows.
 calibration_ : Sigmoid
     Maps outputs to probabilities; fitted on ``loo_decision_``.
+column_codes_ : ColumnCodes or None
+    The categories of a data frame that was fitted with ``kernel="auto"``.
 trace_ : list of Step
     One row per evaluation: theta, value, seconds, why.
 n_evaluations_ : int

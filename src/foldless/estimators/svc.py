@@ -30,6 +30,7 @@ from foldless.estimators.docstrings import document_shared
 from foldless.estimators.uncertainty.left_out import LeftOutModels
 from foldless.estimators.validation import regularisation
 from foldless.kernels.evaluate import diagonal
+from foldless.kernels.families import Families
 from foldless.machines import HingeSVM, SquaredHingeSVM
 from foldless.tuning.cellwise import CellSolution
 from foldless.tuning.lookup import as_criterion, as_kernel
@@ -91,7 +92,7 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
     loo_proba_ : array of shape (n, n_classes), or None
         Probabilities from ``loo_decision_``; None if a posterior gives the probabilities.
     :shared: loo_predict_ leverage_ suspicious_ guarantee_ learning_curve_
-    :shared: trace_ n_evaluations_ selection_ n_features_in_
+    :shared: column_codes_ trace_ n_evaluations_ selection_ n_features_in_
 
     Notes
     -----
@@ -233,20 +234,24 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
             return "kernel" if criterion.needs_proper_offset else "free"
         return _look_up("bias", self.bias, {name: name for name in BIASES})
 
-    def _candidates(self, X: Any, criterion: Criterion, bias: str) -> KernelLike:
+    def _candidates(self, X: Any, criterion: Criterion, bias: str) -> KernelLike | Families:
         """Return the kernels with the amplitude and the offset that those given by name need."""
 
         def complete(kernel: str | Kernel) -> str | Kernel:
-            if not isinstance(kernel, str) or kernel == "precomputed":
-                return kernel
-            kernel = as_kernel(kernel, X)
+            named = isinstance(kernel, str) and kernel != "precomputed"
+            return extended(as_kernel(kernel, X)) if named else kernel
+
+        def extended(kernel: Kernel) -> Kernel:
             if criterion.needs_amplitude:
                 bounds = criterion.amplitude_bounds(MACHINES[self.loss].loss.power)
                 kernel = ConstantKernel(AMPLITUDE_START, bounds) * kernel
             return kernel + ConstantKernel(OFFSET_START, OFFSET_BOUNDS) if bias == "kernel" else kernel
 
-        several = isinstance(self._kernels, (list, tuple))
-        return [complete(kernel) for kernel in self._kernels] if several else complete(self._kernels)
+        kernels = self._kernels_for(X)
+        if isinstance(kernels, Families):
+            return kernels.map(extended)
+        several = isinstance(kernels, (list, tuple))
+        return [complete(kernel) for kernel in kernels] if several else complete(kernels)
 
     def _keep_support(self) -> None:
         """Forget points without a coefficient."""

@@ -69,11 +69,14 @@ class Stage:
         The best step and the optima on these rows; the trace is that of all stages so far.
     steps : tuple of Step
         The steps on these rows.
+    seconds : float
+        Time of all stages so far.
     """
 
     objective: Objective | BlockObjective
     outcome: Outcome
     steps: tuple[Step, ...]
+    seconds: float = 0.0
 
     @property
     def n_rows(self) -> int | None:
@@ -131,21 +134,33 @@ class CandidateTuner:
         number : int
             Position among the candidates; it is part of the name of the search in a checkpoint.
         """
-        begun, last_fit = time.perf_counter(), self.last_fit
-        last_fit.check(kernel)
+        *_, stage = self.search_in_stages(kernel, number)
+        return self.fit_after(stage, kernel, number)
+
+    def search_in_stages(self, kernel: Kernel, number: int = 0) -> Iterator["Stage"]:
+        """Yield every stage of the search when it is over; a stage that was cut short is the last."""
+        self.last_fit.check(kernel)
         space, section = self.space(kernel), self.section(kernel, number)
         stage: Stage | None = None
         for i, objective in enumerate(self.objectives(kernel)):
+            begun = time.perf_counter() - (0.0 if stage is None else stage.seconds)
             stage = self.search_on(objective, space, stage, begun, f"{section}.{i}")
+            yield stage
             if stage.outcome.stop.cut_short:
-                break
+                return
         assert stage is not None
-        stage = self.search_corrected(stage, space, begun, section)
+        corrected = self.search_corrected(stage, space, time.perf_counter() - stage.seconds, section)
+        if corrected is not stage:
+            yield corrected
+
+    def fit_after(self, stage: "Stage", kernel: Kernel, number: int = 0) -> Selection:
+        """Fit all rows at the best point of the last stage."""
+        space, begun = self.space(kernel), time.perf_counter() - stage.seconds
         self.warn_if_cut_short(stage.outcome)
         self.warn_if_at_bound(stage.outcome.best.theta, space.box)
         if not self.fit_all_rows:
             return self.fit_block(kernel, stage)
-        return self.fit_rows(kernel, stage, space, begun, section)
+        return self.fit_rows(kernel, stage, space, begun, self.section(kernel, number))
 
     def objectives(self, kernel: Kernel) -> Iterator[Objective | BlockObjective]:
         """Yield what is minimised, stage by stage: the mean over blocks of rows; all rows if landmarks were asked for."""
@@ -246,7 +261,8 @@ class CandidateTuner:
             note = outcome.best.note
             raise Undefined(f"{self.criterion.name} is defined at none of the points that were tried: {note}")
         earlier = () if before is None else before.outcome.trace
-        return Stage(objective, replace(outcome, trace=earlier + outcome.trace), outcome.trace)
+        seconds = time.perf_counter() - begun
+        return Stage(objective, replace(outcome, trace=earlier + outcome.trace), outcome.trace, seconds)
 
     def search_corrected(self, stage: Stage, space: SearchSpace, begun: float, section: str) -> Stage:
         """Search again, with the criterion corrected, as long as it misleads at the point that was found.

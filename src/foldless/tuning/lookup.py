@@ -8,11 +8,17 @@ from foldless import criteria, searches
 from foldless.core.errors import UnknownName
 from foldless.criteria.base import Criterion
 from foldless.kernels.by_name import named_kernel
+from foldless.kernels.families import FAMILIES
 from foldless.searches.base import Search
 
 
 def as_kernel(kernel: str | Kernel, X: Any) -> Kernel:
     """Return the kernel object for a name or a kernel; a name's bounds come from the points ``X``."""
+    if isinstance(kernel, str) and kernel == "auto":
+        raise ValueError(
+            f"kernel='auto' stands for the families {', '.join(FAMILIES)}, and only an estimator's kernel can be it. "
+            "Name kernels one by one in a list."
+        )
     if isinstance(kernel, str):
         return named_kernel(kernel, X)
     if not isinstance(kernel, Kernel) or isinstance(kernel, CompoundKernel):

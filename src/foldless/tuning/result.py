@@ -1,6 +1,6 @@
 """What a selection found."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sklearn.gaussian_process.kernels import Kernel
@@ -26,13 +26,29 @@ class Trial:
     outcome : Outcome or None
         The whole search; ``None`` if it found nothing.
     note : str
-        Why it found nothing.
+        Why it found nothing, or when it was dropped; the value and the kernel are then those of that moment.
+    name : str
+        The family, if the kernel was given by name.
     """
 
     kernel: Kernel
     value: float
     outcome: Outcome | None
     note: str = ""
+    name: str = ""
+
+
+class Trials(tuple[Trial, ...]):
+    """The candidates in the order given; it prints itself as a table."""
+
+    def __str__(self) -> str:
+        names = [trial.name or str(trial.kernel) for trial in self]
+        width = max([6, *map(len, names)])
+        lines = [f"{'kernel':<{width}}  {'criterion':>12}  {'evaluations':>11}"]
+        for name, trial in zip(names, self, strict=True):
+            count = 0 if trial.outcome is None else len(trial.outcome.trace)
+            lines.append(f"{name:<{width}}  {trial.value:>12.6g}  {count:>11}  {trial.note}".rstrip())
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +71,8 @@ class Selection:
         The objective of the final fit. ``objective.solve(theta)`` fits at any other point, such as ``outcome.optima``.
     steps_on_last_rows : tuple of Step
         The steps of the search on its last and largest part of the rows: their values can be compared.
-    trials : tuple of Trial
-        Every candidate kernel in the order given, the chosen one among them.
+    trials : Trials
+        A :class:`Trial` for every candidate kernel in the order given, the chosen one among them; ``print`` shows a table.
     """
 
     kernel: Kernel
@@ -71,7 +87,7 @@ class Selection:
     approximation_gap: float
     objective: Objective
     steps_on_last_rows: tuple[Step, ...] = ()
-    trials: tuple[Trial, ...] = ()
+    trials: Trials = field(default_factory=Trials)
 
     def with_solution(self, machine: Machine, solution: Any) -> "Selection":
         """Return the selection with another fit on the same Gram."""

@@ -17,12 +17,14 @@ from foldless.core.contracts import Machine, Matrix, Stop, Watch
 from foldless.core.errors import CriterionWarning, SearchWarning, Undefined
 from foldless.core.parallel import one_blas_thread, side_by_side
 from foldless.criteria.base import Criterion
+from foldless.kernels.families import Families, families
 from foldless.searches.base import Search
 from foldless.tuning.candidate import CandidateTuner, RunOptions
 from foldless.tuning.lookup import as_criterion, as_kernel, as_search
 from foldless.tuning.probe_grams import probe_grams
+from foldless.tuning.race import race
 from foldless.tuning.regularisation import with_tuned_regularisation
-from foldless.tuning.result import Selection, Trial
+from foldless.tuning.result import Selection, Trial, Trials
 from foldless.tuning.shared_cache import SharedGrams
 from foldless.tuning.validation_split import tune_with_early_stopping
 
@@ -35,7 +37,7 @@ def select(
     X: Any,
     Y: Matrix,
     *,
-    kernel: str | Kernel | Sequence[str | Kernel],
+    kernel: str | Kernel | Sequence[str | Kernel] | Families,
     machine: Machine,
     criterion: str | Criterion,
     search: str | Search = "lbfgs",
@@ -58,8 +60,9 @@ def select(
     ----------
     X : array or sparse matrix of shape (n, d)
     Y : array of shape (n, k)
-    kernel : str, Kernel, or list of them
-        Of several, the one with the lowest criterion is chosen.
+    kernel : str, Kernel, list of them, or Families
+        Of several, the one with the lowest criterion is chosen. ``"auto"`` stands for the families of
+        :mod:`foldless.kernels.families`, of which those that are clearly worse are dropped early.
     machine : Machine
     criterion, search : str or object
     tune_machine : bool
@@ -92,7 +95,9 @@ def select(
     selection : Selection
     """
     begun = time.perf_counter()
-    kernels = _kernels(kernel, X)
+    if isinstance(kernel, str) and kernel == "auto":
+        kernel = families(X)
+    kernels = list(kernel.kernels) if isinstance(kernel, Families) else _kernels(kernel, X)
     seed, search = _seed(random_state), as_search(search, n_starts)
     criterion = as_criterion(criterion)
     criterion.check_choice(kernels)
@@ -121,8 +126,14 @@ def select(
         ),
     )
     with one_blas_thread():
-        found = [_tuning(tuner)(kernels[0], 0)] if len(kernels) == 1 else _tune_all(tuner, kernels, n_jobs)
-        best = _lowest(found, kernels)
+        if isinstance(kernel, Families) and search.validation is None:
+            budgets = _evaluations_of_candidates(tuner.options.max_evaluations, len(kernels))
+            best = race(tuner, kernel, budgets, n_jobs)
+        else:
+            found = (
+                [_tuning(tuner)(kernels[0], 0)] if len(kernels) == 1 else _tune_all(tuner, kernels, n_jobs)
+            )
+            best = _lowest(found, kernels)
         advise(criterion, best.solution)
         if not tunes_separately:
             return best
@@ -192,7 +203,7 @@ def _lowest(found: Sequence[Selection | Undefined], kernels: Sequence[Kernel]) -
     chosen = [selection for selection in found if isinstance(selection, Selection)]
     if not chosen:
         raise next(error for error in found if isinstance(error, Undefined))
-    trials = tuple(
+    trials = Trials(
         Trial(one.kernel, float(one.reading.value), one.outcome)
         if isinstance(one, Selection)
         else Trial(kernel, np.inf, None, str(one))

@@ -48,6 +48,7 @@ SKLEARN_KERNELS = (
 # Types that our estimators hold besides arrays and kernels.
 OTHER_TYPES = (
     "foldless.estimators.calibration.Sigmoid",
+    "foldless.estimators.columns.ColumnCodes",
     "foldless.estimators.uncertainty.training_rows.TrainingRows",
     "foldless.machines.least_squares.gp_posterior.LandmarkVariance",
     "foldless.machines.losses.logistic.Logistic",
