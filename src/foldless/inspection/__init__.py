@@ -9,16 +9,26 @@ from foldless.inspection.relevance import RelevanceDisplay
 from foldless.inspection.reliability import ReliabilityDisplay
 from foldless.inspection.surface import SurfaceDisplay
 from foldless.inspection.trace import TraceDisplay
+from foldless.inspection.uncertainty import (
+    CalibrationDisplay,
+    IntervalDisplay,
+    LearningCurveDisplay,
+    SuspiciousRowsDisplay,
+)
 
 __all__ = [
+    "CalibrationDisplay",
     "AdditiveTermsDisplay",
     "Comparison",
     "HistogramDisplay",
+    "IntervalDisplay",
+    "LearningCurveDisplay",
     "MarginDisplay",
     "RelevanceDisplay",
     "ReliabilityDisplay",
     "Surface",
     "SurfaceDisplay",
+    "SuspiciousRowsDisplay",
     "TraceDisplay",
     "additive_terms",
     "evaluate_surface",

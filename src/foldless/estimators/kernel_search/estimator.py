@@ -9,11 +9,11 @@ from os import PathLike
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier, is_regressor
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import Tags, get_tags
+from sklearn.utils import Tags, check_array, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
@@ -25,16 +25,19 @@ from sklearn.utils.validation import (
     indexable,
 )
 
-from foldless.core.contracts import Step
+from foldless.core.contracts import Matrix, Step
 from foldless.core.errors import DataError, FoldlessError, JitterWarning, Undefined
 from foldless.core.parallel import side_by_side
 from foldless.core.targets import MIN_ROWS
 from foldless.criteria.base import Criterion
+from foldless.estimators.base import BaseKernelEstimator
 from foldless.estimators.kernel_search.ensemble import Ensemble, members_and_weights
+from foldless.estimators.kernel_search.left_out_twin import twin_of
 from foldless.estimators.kernel_search.param_space import read_space
 from foldless.estimators.kernel_search.pipeline import split_pipeline
 from foldless.estimators.kernel_search.setting import SearchTask, SettingResult
 from foldless.estimators.kernel_search.strategies import build_runs
+from foldless.estimators.uncertainty.score import LooScore
 from foldless.searches.base import Search
 from foldless.tuning.progress import progress
 
@@ -50,6 +53,14 @@ def _has(method: str) -> Callable[["KernelSearch"], bool]:
         return True
 
     return check
+
+
+def _predicts_numbers(self: "KernelSearch") -> bool:
+    return is_regressor(self.estimator)
+
+
+def _predicts_classes(self: "KernelSearch") -> bool:
+    return is_classifier(self.estimator)
 
 
 class KernelSearch(MetaEstimatorMixin, BaseEstimator):
@@ -197,6 +208,8 @@ class KernelSearch(MetaEstimatorMixin, BaseEstimator):
         results = self._tune_settings(X, np.asarray(y), params)
         best = min(results, key=lambda result: result.value)
         self._record(results, best)
+        self.__dict__.pop("_twin", None)
+        self._fitted_rows = (X, y, params)
         if self.refit:
             self._refit(best, X, y, params)
         return self
@@ -324,6 +337,75 @@ class KernelSearch(MetaEstimatorMixin, BaseEstimator):
         measure = accuracy_score if is_classifier(self) else r2_score
         return measure(y, self.predict(X), **params)
 
+    @property
+    def left_out_model_(self) -> Any:
+        """The estimator of foldless whose left-out models give intervals and sets: the best one, or its equivalent.
+
+        For ``SVC`` with several classes it fits one class against the rest, where scikit-learn fits pairs.
+        """
+        if self.ensemble:
+            raise Undefined("an ensemble has no left-out models. Use ensemble=False.")
+        parts = split_pipeline(self._predictor)
+        if isinstance(parts.machine, BaseKernelEstimator):
+            return parts.machine
+        if not hasattr(self, "_twin"):
+            if not hasattr(self, "_fitted_rows"):
+                raise Undefined(
+                    "the training rows were not saved with this search. Ask for intervals, sets or scores once before "
+                    "saving, or fit it again."
+                )
+            X, y, params = self._fitted_rows
+            weight = params.get(f"{parts.prefix}sample_weight")
+            self._twin = twin_of(parts.machine, self._machine_points(X), np.asarray(y), weight)
+        return self._twin
+
+    def _machine_points(self, X: Any) -> Any:
+        """Return points as the machine at the end of a pipeline sees them."""
+        transformers = split_pipeline(self._predictor).transformers
+        points = X if transformers is None else transformers.transform(X)
+        return check_array(points, accept_sparse="csr", dtype=np.float64)
+
+    @available_if(_predicts_numbers)
+    def predict_interval(self, X: ArrayLike, level: float = 0.9, method: str = "jackknife+") -> Matrix:
+        """Prediction intervals (n, 2), or (n, 2, n_outputs); see :meth:`KernelRidgeRegressor.predict_interval`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        level : float, default=0.9
+        method : {"jackknife+", "minmax", "jackknife"}, default="jackknife+"
+        """
+        return self.left_out_model_.predict_interval(self._machine_points(X), level, method)
+
+    @available_if(_predicts_classes)
+    def predict_set(self, X: ArrayLike, level: float = 0.9, score: str | None = None) -> NDArray[np.bool_]:
+        """Sets of classes, a boolean matrix (n, n_classes); see :meth:`KernelLSSVC.predict_set`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        level : float, default=0.9
+        score : {"probability", "adaptive", "margin"}, default=None
+        """
+        return self.left_out_model_.predict_set(self._machine_points(X), level, score)
+
+    def loo_score(self, metric: str | Callable[..., float] | None = None) -> LooScore:
+        """Score of the left-out predictions of all training rows, with a standard error if it is a mean over rows.
+
+        Parameters
+        ----------
+        metric : str or callable, default=None
+            A name of ``sklearn.metrics.get_scorer_names()``, a scorer, or a function of targets and predictions; ``None``
+            is the accuracy, or the coefficient of determination.
+        """
+        model = self.left_out_model_
+        return model.loo_score() if metric is None else model.loo_score(metric)
+
+    @property
+    def guarantee_(self) -> str:
+        """What the 90 % intervals or sets promise, in one sentence."""
+        return self.left_out_model_.guarantee_
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
@@ -339,7 +421,7 @@ class KernelSearch(MetaEstimatorMixin, BaseEstimator):
     def __getstate__(self) -> dict[str, Any]:
         """Leave the working matrices out: a fitted search predicts without them."""
         state = super().__getstate__()
-        return {key: value for key, value in state.items() if key != "selection_"}
+        return {key: value for key, value in state.items() if key not in ("selection_", "_fitted_rows")}
 
 
 def _check_weights(params: dict[str, Any], estimator: BaseEstimator, X: Any, y: Any) -> dict[str, Any]:

@@ -1,0 +1,151 @@
+"""The kernel machine of foldless that is equivalent to a fitted estimator of scikit-learn, for its left-out models."""
+
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.svm import NuSVC
+from sklearn.utils import get_tags
+
+from foldless.core.contracts import Machine, Matrix, Vector
+from foldless.core.errors import Undefined
+from foldless.core.targets import encode_labels
+from foldless.criteria.left_out import left_out_outputs
+from foldless.estimators.base import (
+    BaseKernelClassifier,
+    BaseKernelEstimator,
+    BaseKernelRegressor,
+    Rows,
+    frozen,
+    probabilities,
+)
+from foldless.estimators.calibration import calibrate
+from foldless.estimators.kernel_search.sklearn_models import has_equivalent, to_foldless
+from foldless.kernels.precomputed import is_precomputed
+from foldless.machines import HingeSVM, SmoothMachine
+
+
+class _Twin(BaseKernelEstimator):
+    """What both kinds share: the parameters of a fit that tunes nothing."""
+
+    search, gram, n_components = "lbfgs", "auto", None
+    n_starts = max_evaluations = time_budget = n_jobs = random_state = None
+    verbose = 0
+
+    def __init__(self, kernel: Any, machine: Machine, rows: Rows) -> None:
+        self.kernel = kernel
+        self.machine = machine
+        self.rows = rows
+
+    @property
+    def _pairwise(self) -> bool:
+        return is_precomputed(self.kernel)
+
+    @property
+    def criterion(self) -> str:  # type: ignore[override]
+        """A criterion that is defined wherever the machine is; it chooses nothing."""
+        return "gacv" if isinstance(self.machine, HingeSVM) else "loo"
+
+    def _solve(self, X: Any, Y: Matrix) -> Matrix:
+        """Fit the rows, and return their left-out outputs (n, k)."""
+        self._rows, self._kernels, self.n_features_in_ = self.rows, self.kernel, X.shape[1]
+        selection = self._select(X, Y, self.machine, tune_machine=False)
+        self._store(selection)
+        # The parameters came from a search over the same rows.
+        self._training = None if self._training is None else replace(self._training, tuned=True)
+        return left_out_outputs(selection.solution)
+
+    def _machine_params(self, machine: Any) -> dict[str, float]:
+        return {}
+
+
+class RegressorTwin(_Twin, BaseKernelRegressor):
+    """A regressor of scikit-learn as a kernel machine.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Without free parameters.
+    machine : Machine
+    rows : array of int
+        Numbers of the rows that will be fitted, among all rows.
+    """
+
+    _centre: Vector | float = 0.0
+    _scale: Vector | float = 1.0
+
+    def fit(self, X: Any, y: np.ndarray, normalise: bool = False) -> Self:
+        """Fit; ``normalise`` gives the targets mean 0 and deviation 1 first, as a Gaussian process may."""
+        self._single = np.ndim(y) == 1
+        Y = np.asarray(y, dtype=float).reshape(len(y), -1)
+        if normalise:
+            self._centre = Y.mean(axis=0)
+            self._scale = np.maximum(Y.std(axis=0), np.finfo(float).tiny)
+        outputs = self._solve(X, (Y - self._centre) / self._scale)
+        self._keep_left_out(outputs)
+        return self
+
+    def _keep_left_out(self, outputs: Matrix) -> None:
+        self._left_out = outputs
+        self.loo_predict_ = self._shaped(self._response(outputs))
+        self.loo_residuals_ = self._shaped(self._residual_columns())
+
+    def _residual_columns(self) -> Matrix:
+        return (self._rows_of_fit().Y - self._own_outputs()) * self._scale
+
+    def _response(self, outputs: Matrix) -> Matrix:
+        return outputs * self._scale + self._centre
+
+
+class ClassifierTwin(_Twin, BaseKernelClassifier):
+    """A classifier of scikit-learn as kernel machines, one class against the rest.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Without free parameters.
+    machine : Machine
+    rows : array of int
+        Numbers of the rows that will be fitted, among all rows.
+    """
+
+    def fit(self, X: Any, y: np.ndarray) -> Self:
+        """Fit."""
+        self.classes_, Y = encode_labels(y)
+        outputs = self._solve(X, Y)
+        self._score = "probability" if isinstance(self.machine, SmoothMachine) else "margin"
+        self.calibration_ = None if self._score == "probability" else calibrate(outputs, Y)
+        self._keep_left_out(outputs)
+        return self
+
+    def _probabilities(self, outputs: Matrix) -> Matrix:
+        return probabilities(outputs) if self.calibration_ is None else self.calibration_(outputs)
+
+
+def twin_of(machine: BaseEstimator, X: Any, y: np.ndarray, weight: Vector | None) -> Any:
+    """Return the twin of a fitted estimator, fitted to the same rows.
+
+    Parameters
+    ----------
+    machine : estimator of scikit-learn
+        With its parameters chosen.
+    X, y : arrays
+        Training points, as the machine saw them, and targets.
+    weight : array of shape (n,) or None
+        Sample weights.
+    """
+    if isinstance(machine, NuSVC) or not has_equivalent(machine):
+        raise Undefined(
+            f"{type(machine).__name__} has no left-out models without folds. Use an estimator of foldless, SVC, KernelRidge "
+            "or a Gaussian process."
+        )
+    rows = np.arange(X.shape[0]) if weight is None else np.flatnonzero(weight > 0)
+    X = X[rows][:, rows] if get_tags(machine).input_tags.pairwise else X[rows]
+    y, weight = np.asarray(y)[rows], None if weight is None else weight[rows]
+    model = to_foldless(machine, X, y, {}, weight)
+    kernel = frozen(model.kernel)
+    if is_classifier(machine):
+        return ClassifierTwin(kernel, model.machine, rows).fit(X, y)
+    normalise = bool(machine.get_params().get("normalize_y", False))
+    return RegressorTwin(kernel, model.machine, rows).fit(X, y, normalise)

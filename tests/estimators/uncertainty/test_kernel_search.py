@@ -1,0 +1,127 @@
+"""Intervals, sets and scores of scikit-learn's own machines, against refits of them."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR, NuSVC
+
+from foldless import KernelLSSVC, KernelRidgeRegressor, KernelSearch
+from foldless.core.errors import Undefined
+
+# The parameters stay as they are: there is one value to choose from.
+RIDGE = (KernelRidge(kernel="rbf", gamma=0.5, alpha=0.3), {"alpha": [0.3]})
+PROCESS = (
+    GaussianProcessRegressor(RBF(1.0, "fixed"), alpha=0.3, normalize_y=True),
+    {"kernel": [RBF(1.0, "fixed")]},
+)
+
+
+def left_out(model, X, y, new):
+    """Predictions (p, n) of refits without one row each, and their residuals (n,)."""
+    at_new, R = [], []
+    for i in range(len(y)):
+        rest = np.delete(np.arange(len(y)), i)
+        other = clone(model).fit(X[rest], y[rest])
+        at_new.append(other.predict(new))
+        R.append(abs(y[i] - other.predict(X[[i]])[0]))
+    return np.array(at_new).T, np.array(R)
+
+
+def test_kernel_ridge_has_the_intervals_of_refits(noisy_curve):
+    X, y = noisy_curve
+    search = KernelSearch(*RIDGE).fit(X, y)
+    mu, R = left_out(search.best_estimator_, X, y, X[:5] + 0.1)
+    high = int(np.ceil(0.9 * 41))
+    expected = np.column_stack([np.sort(mu - R)[:, 40 - high], np.sort(mu + R)[:, high - 1]])
+    assert search.predict_interval(X[:5] + 0.1) == pytest.approx(expected, abs=1e-8)
+    assert search.loo_score("neg_mean_absolute_error").value == pytest.approx(-R.mean())
+    assert "tuned on the same rows" in search.guarantee_
+    again = pickle.loads(pickle.dumps(search))  # noqa: S301
+    assert again.predict_interval(X[:5] + 0.1) == pytest.approx(expected, abs=1e-8)
+    fresh = pickle.loads(pickle.dumps(KernelSearch(*RIDGE).fit(X, y)))  # noqa: S301
+    with pytest.raises(Undefined, match="were not saved"):
+        fresh.predict_interval(X)
+
+
+def test_a_gaussian_process_is_scaled_back(noisy_curve):
+    X, y = noisy_curve
+    search = KernelSearch(*PROCESS).fit(X, 100 + 10 * y)
+    found = search.predict_interval(X[:5])
+    assert np.all((found[:, 0] < search.predict(X[:5])) & (search.predict(X[:5]) < found[:, 1]))
+    # Mean and deviation of the targets are those of all rows.
+    z = (y - y.mean()) / y.std()
+    plain = GaussianProcessRegressor(RBF(1.0, "fixed"), alpha=0.3)
+    mu, R = left_out(plain, X, z, X[:5])
+    high = int(np.ceil(0.9 * 41))
+    expected = np.column_stack([np.sort(mu - R)[:, 40 - high], np.sort(mu + R)[:, high - 1]])
+    assert found == pytest.approx(100 + 10 * (y.mean() + y.std() * expected), abs=1e-6)
+    assert search.left_out_model_.loo_predict_ + search.left_out_model_.loo_residuals_ == pytest.approx(
+        100 + 10 * y
+    )
+
+
+@pytest.mark.parametrize("machine", [SVC(), GaussianProcessClassifier(1.0 * RBF(1.0))])
+def test_classifiers_have_sets_and_scores(machine, two_classes):
+    X, y = two_classes
+    search = KernelSearch(make_pipeline(StandardScaler(), machine)).fit(X, y)
+    found = search.predict_set(X[:6], 0.8)
+    assert found.shape == (6, 2)
+    assert np.all(found.any(axis=1))
+    assert 0.5 < search.loo_score().value <= 1
+    assert 0.5 < search.loo_score("roc_auc").value <= 1
+    assert not hasattr(search, "predict_interval")
+
+
+def test_the_equivalent_machine_has_the_outputs_of_the_machine(two_classes):
+    X, y = two_classes
+    space = {"svc__C": [2.0], "svc__gamma": [0.3]}
+    search = KernelSearch(make_pipeline(StandardScaler(), SVC(tol=1e-8)), space).fit(X, y)
+    outputs = search.left_out_model_.decision_function(search._machine_points(X))
+    assert outputs == pytest.approx(search.decision_function(X), abs=1e-6)
+
+
+def test_weights_of_zero_leave_rows_out(noisy_curve):
+    X, y = noisy_curve
+    weight = np.where(np.arange(40) % 4 == 0, 0.0, 1.0)
+    search = KernelSearch(*RIDGE).fit(X, y, sample_weight=weight)
+    fewer = KernelSearch(*RIDGE).fit(X[weight > 0], y[weight > 0])
+    assert search.predict_interval(X[:5]) == pytest.approx(fewer.predict_interval(X[:5]), abs=1e-9)
+    assert set(search.left_out_model_.suspicious_) == set(np.flatnonzero(weight))
+
+
+def test_a_precomputed_kernel_has_intervals(noisy_curve):
+    X, y = noisy_curve
+    K = np.exp(-0.5 * (X - X.T) ** 2)
+    search = KernelSearch(KernelRidge(kernel="precomputed"), {"alpha": [0.3]}).fit(K, y)
+    expected = KernelSearch(*RIDGE).fit(X, y).predict_interval(X[:5])
+    assert search.predict_interval(K[:5]) == pytest.approx(expected, abs=1e-8)
+
+
+@pytest.mark.filterwarnings("ignore::foldless.core.errors.AdviceWarning")
+def test_estimators_of_foldless_answer_themselves(noisy_curve):
+    X, y = noisy_curve
+    search = KernelSearch(make_pipeline(StandardScaler(), KernelRidgeRegressor())).fit(X, y)
+    inner = search.best_estimator_[-1]
+    expected = inner.predict_interval(search.best_estimator_[:-1].transform(X))
+    assert search.predict_interval(X) == pytest.approx(expected)
+    classes = KernelSearch(KernelLSSVC()).fit(X, y > 0)
+    assert np.array_equal(classes.predict_set(X), classes.best_estimator_.predict_set(X))
+
+
+def test_machines_without_left_out_models_say_so(noisy_curve):
+    X, y = noisy_curve
+    folds = KernelSearch(SVR(), {"C": [1.0]}, criterion="cv").fit(X, y)
+    with pytest.raises(Undefined, match="SVR has no left-out models"):
+        folds.predict_interval(X)
+    nu = KernelSearch(NuSVC()).fit(X, y > 0)
+    with pytest.raises(Undefined, match="NuSVC has no left-out models"):
+        nu.predict_set(X)
+    with pytest.raises(AttributeError, match="predict_set"):
+        folds.predict_set(X)
