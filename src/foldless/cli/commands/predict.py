@@ -2,10 +2,12 @@
 
 import csv
 import sys
+import warnings
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
+import numpy as np
 from sklearn.pipeline import Pipeline
 
 from foldless.cli.files.atomic import written_whole
@@ -14,6 +16,11 @@ from foldless.cli.files.read_table import read_new
 from foldless.cli.options import Json, typer
 from foldless.cli.terminal import check_writable, print_json, print_notes
 from foldless.core.contracts import Matrix
+from foldless.core.errors import DataError, UncertaintyWarning
+from foldless.estimators.uncertainty.mixins import IntervalMixin, SetMixin
+
+# Columns beside the prediction: name -> one value per row.
+Columns = dict[str, list[Any]]
 
 
 def predict(
@@ -24,15 +31,30 @@ def predict(
         Path, typer.Argument(help="Rows to predict; columns are found by name.", show_default=False)
     ],
     output: Annotated[Path | None, typer.Option(help="Write the CSV there instead of printing it.")] = None,
+    interval: Annotated[
+        float | None,
+        typer.Option(
+            help="Level of prediction intervals such as 0.9: adds the columns lower and upper.",
+            show_default=False,
+        ),
+    ] = None,
+    sets: Annotated[
+        float | None,
+        typer.Option(
+            help="Level of sets of classes such as 0.9: adds the column set, the classes, separated by |.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Predict the rows of a table: one line each, with probabilities where the machine has them."""
     check_writable(output)
     loaded = load_model(model)
     table = read_new(data, loaded.encoder)
-    print_notes([*([loaded.note] if loaded.note else []), *table.notes])
     predicted, probabilities = predictions(loaded.model, table.X)
-    write = partial(_write, loaded.encoder.target_name, predicted, probabilities, as_json)
+    sure, warned = uncertainty(loaded.model, table.X, interval, sets)
+    print_notes([*([loaded.note] if loaded.note else []), *table.notes, *warned])
+    write = partial(_write, loaded.encoder.target_name, predicted, probabilities, sure, as_json)
     if output is None:
         write(sys.stdout)
         return
@@ -44,13 +66,14 @@ def _write(
     target: str | None,
     predicted: list[Any],
     probabilities: dict[Any, list[float]],
+    sure: Columns,
     as_json: bool,
     file: TextIO,
 ) -> None:
     if as_json:
-        print_json(_objects(predicted, probabilities), file)
+        print_json(_objects(predicted, probabilities, sure), file)
     else:
-        _write_csv(file, target, predicted, probabilities)
+        _write_csv(file, target, predicted, probabilities, sure)
 
 
 def predictions(model: Pipeline, X: Matrix) -> tuple[list[Any], dict[Any, list[float]]]:
@@ -61,18 +84,67 @@ def predictions(model: Pipeline, X: Matrix) -> tuple[list[Any], dict[Any, list[f
     return predicted, dict(zip(model[-1].classes_.tolist(), model.predict_proba(X).T.tolist()))
 
 
+def uncertainty(
+    model: Pipeline, X: Matrix, interval: float | None, sets: float | None
+) -> tuple[Columns, list[str]]:
+    """Return the columns of intervals and sets that were asked for, and what there is to say about them."""
+    if interval is None and sets is None:
+        return {}, []
+    machine, points = model[-1], model[:-1].transform(X)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UncertaintyWarning)
+        found: Columns = {}
+        said = []
+        if interval is not None:
+            if not isinstance(machine, IntervalMixin):
+                raise DataError("--interval is for numbers, and this model predicts classes. Use --sets.")
+            found |= _interval_columns(machine, points, interval)
+            said.append(machine.guarantee(interval))
+        if sets is not None:
+            if not isinstance(machine, SetMixin):
+                raise DataError("--sets is for classes, and this model predicts numbers. Use --interval.")
+            found |= {"set": _classes_of(machine, points, sets)}
+            said.append(machine.guarantee(sets))
+    return found, [*(str(warning.message) for warning in caught), *said]
+
+
+def _interval_columns(machine: IntervalMixin, points: Any, level: float) -> Columns:
+    lower, upper = machine.predict_interval(points, level).T
+    return {"lower": lower.tolist(), "upper": upper.tolist()}
+
+
+def _classes_of(machine: SetMixin, points: Any, level: float) -> list[list[Any]]:
+    """Return the classes in the set of every row."""
+    members = machine.predict_set(points, level)
+    return [machine.classes_[np.flatnonzero(row)].tolist() for row in members]
+
+
 def _write_csv(
-    file: TextIO, target: str | None, predicted: list[Any], probabilities: dict[Any, list[float]]
+    file: TextIO,
+    target: str | None,
+    predicted: list[Any],
+    probabilities: dict[Any, list[float]],
+    sure: Columns,
 ) -> None:
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([target, *(f"probability of {label}" for label in probabilities)])
-    writer.writerows(zip(predicted, *probabilities.values()))
+    writer.writerow([target, *(f"probability of {label}" for label in probabilities), *sure])
+    columns = [[_cell(value) for value in values] for values in sure.values()]
+    writer.writerows(zip(predicted, *probabilities.values(), *columns))
 
 
-def _objects(predicted: list[Any], probabilities: dict[Any, list[float]]) -> list[dict[str, Any]]:
-    if not probabilities:
-        return [{"prediction": value} for value in predicted]
-    rows = zip(predicted, zip(*probabilities.values()))
-    return [
-        {"prediction": value, "probabilities": dict(zip(map(str, probabilities), p))} for value, p in rows
-    ]
+def _cell(value: Any) -> Any:
+    return "|".join(map(str, value)) if isinstance(value, list) else value
+
+
+def _objects(
+    predicted: list[Any], probabilities: dict[Any, list[float]], sure: Columns
+) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = [{"prediction": value} for value in predicted]
+    if probabilities:
+        for row, p in zip(rows, zip(*probabilities.values())):
+            row["probabilities"] = dict(zip(map(str, probabilities), p))
+    for name, values in sure.items():
+        for row, value in zip(rows, values):
+            # JSON has no infinity.
+            row[name] = None if isinstance(value, float) and not np.isfinite(value) else value
+    return rows

@@ -33,7 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from foldless.core.contracts import Matrix, Vector
-from foldless.core.errors import ResolutionWarning, UnknownName
+from foldless.core.errors import DataError, ResolutionWarning, UnknownName
 from foldless.estimators.uncertainty.left_out import order_statistic
 
 METHODS = ("jackknife+", "minmax", "jackknife", "studentized", "posterior")
@@ -42,7 +42,7 @@ METHODS = ("jackknife+", "minmax", "jackknife", "studentized", "posterior")
 def check_level(level: float) -> float:
     """Return the level, a number between 0 and 1."""
     if not isinstance(level, (float, np.floating)) or not 0 < level < 1:
-        raise ValueError(
+        raise DataError(
             f"level must be a number between 0 and 1, such as 0.9 for 90 % of the rows; got {level!r}."
         )
     return float(level)

@@ -1,0 +1,100 @@
+"""``foldless predict --interval`` and ``--sets``: the columns of intervals and sets, from a model file."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+from foldless.cli.files.model_file import load_model
+from foldless.cli.main import run
+
+pytest.importorskip("skops")
+KINDS = {
+    "ridge": "regression",
+    "subset": "regression",
+    "poisson": "regression",
+    "logistic": "classification",
+    "lssvc": "classification",
+    "svc": "classification",
+}
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch, rng):
+    """A folder with a table to tune on and rows to predict."""
+    X = rng.normal(size=(50, 2))
+    counts = rng.poisson(np.exp(0.5 * X[:, 0]))
+    labels = np.where(X[:, 0] + 0.5 * rng.normal(size=50) > 0, "yes", "no")
+    for name, y in (("regression", counts), ("classification", labels)):
+        rows = [f"{a},{b},{c}" for (a, b), c in zip(X, y, strict=True)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["a,b,y", *rows]), encoding="utf-8")
+    (tmp_path / "new.csv").write_text("a,b\n0.1,0.2\n-1,0\n2,2\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def tuned(machine):
+    task = KINDS[machine]
+    line = ["tune", f"{task}.csv", "--target", "y", "--task", task, "--machine", machine, "--save", "m.skops"]
+    assert run(line) == 0
+    return load_model("m.skops").model
+
+
+def table(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+@pytest.mark.parametrize("machine", KINDS)
+def test_columns_are_those_of_the_loaded_model(machine, desk, capsys):
+    model = tuned(machine)
+    capsys.readouterr()
+    option = "--interval" if KINDS[machine] == "regression" else "--sets"
+    assert run(["predict", "m.skops", "new.csv", option, "0.8"]) == 0
+    out, err = capsys.readouterr()
+    points = model[:-1].transform(np.array([[0.1, 0.2], [-1, 0], [2, 2]]))
+    rows = table(out)
+    if option == "--interval":
+        expected = model[-1].predict_interval(points, 0.8)
+        found = [[float(row["lower"]), float(row["upper"])] for row in rows]
+        assert found == pytest.approx(expected)
+    else:
+        members = model[-1].predict_set(points, 0.8)
+        expected = ["|".join(model[-1].classes_[row]) for row in members]
+        assert [row["set"] for row in rows] == expected
+    assert "80 %" in err
+
+
+def test_json_has_them_too_and_null_for_infinity(desk, capsys):
+    tuned("ridge")
+    capsys.readouterr()
+    assert run(["predict", "m.skops", "new.csv", "--interval", "0.99", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)[0]["lower"] is None
+    assert "needs at least 99 rows, got 50" in err
+    tuned("logistic")
+    capsys.readouterr()
+    assert run(["predict", "m.skops", "new.csv", "--sets", "0.9", "--json"]) == 0
+    first = json.loads(capsys.readouterr().out)[0]
+    assert set(first) == {"prediction", "probabilities", "set"}
+    assert set(first["set"]) <= {"yes", "no"}
+
+
+@pytest.mark.parametrize(
+    "machine, options, message",
+    [
+        ("ridge", ["--sets", "0.9"], "--sets is for classes"),
+        ("lssvc", ["--interval", "0.9"], "--interval is for numbers"),
+        ("ridge", ["--interval", "1.5"], "level must be a number between 0 and 1"),
+        ("lssvc", ["--sets", "0"], "level must be a number between 0 and 1"),
+    ],
+)
+def test_mistakes_get_one_line(machine, options, message, desk, capsys):
+    tuned(machine)
+    capsys.readouterr()
+    assert run(["predict", "m.skops", "new.csv", *options]) == 2
+    out, err = capsys.readouterr()
+    assert message in err
+    assert len(err.strip().splitlines()) == 1
+    assert not out
