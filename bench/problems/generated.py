@@ -78,6 +78,13 @@ def make_ten_classes(n: int, seed: int) -> Rows:
     return centres[y] + rng.normal(size=(n, 8)), y
 
 
+def make_five_inputs(n: int, seed: int) -> Rows:
+    """Numbers: a function of four of five normal inputs plus normal noise, in training and test rows alike."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5))
+    return X, X[:, 0] + np.sin(2 * X[:, 1]) + 0.5 * X[:, 2] * X[:, 3] + 0.5 * rng.normal(size=n)
+
+
 GENERATED: dict[str, Problem] = {
     problem.name: problem
     for problem in (
@@ -89,6 +96,7 @@ GENERATED: dict[str, Problem] = {
         GeneratedProblem("checkerboard", "classes", make_checkerboard),
         GeneratedProblem("ten-classes", "classes", make_ten_classes),
         *(NoisyFunction(f"smooth-{d}", "numbers", smooth, d, 0.3) for d in (1, 2, 3, 8)),
+        GeneratedProblem("five-inputs", "numbers", make_five_inputs, 120),
         NoisyFunction("four-of-twenty", "numbers", four_inputs, 20, 0.2),
     )
 }

@@ -1,6 +1,7 @@
 """The tables by name; a new one is listed here, with a file that tells what is run and how it is rendered."""
 
 from bench.tables.base import Table
+from bench.tables.coverage import Coverage
 from bench.tables.criteria_cost import CriteriaCost
 from bench.tables.gold import Gold
 from bench.tables.growth import Growth
@@ -33,5 +34,6 @@ ALL: tuple[Table, ...] = (
     SelectKernel(),
     CriteriaCost(),
     Gold(),
+    Coverage(),
 )
 TABLES = {table.name: table for table in ALL}
