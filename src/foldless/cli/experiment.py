@@ -106,6 +106,20 @@ class Experiment:
             return None
         return prediction_error(self.y, self.loo_predicted, self.is_classification)
 
+    @property
+    def loo_standard_error(self) -> float | None:
+        """Standard error of :attr:`loo_error`, from its spread over rows; None without one."""
+        if self.loo_error is None or self.loo_predicted is None:
+            return None
+        n = len(self.y)
+        if self.is_classification:
+            return float(np.sqrt(self.loo_error * (1 - self.loo_error) / max(1, n - 1)))
+        squares = (self.y - self.loo_predicted) ** 2
+        # The root of a mean has half the relative error of the mean.
+        return (
+            float(np.std(squares, ddof=1) / np.sqrt(n) / (2 * self.loo_error)) if self.loo_error > 0 else 0.0
+        )
+
 
 def make_pipeline_for(task: str, machine: str | None, scale: bool, options: dict[str, Any]) -> Pipeline:
     """Return an unfitted pipeline: scaling, then the machine called ``machine``, or the usual one for ``task``."""

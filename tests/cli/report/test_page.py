@@ -131,7 +131,7 @@ def test_every_figure_is_one_that_plotly_accepts(two_classes, three_classes, hos
 def test_two_tuned_parameters_have_a_surface_and_many_have_relevances(two_classes, hostile):
     X, y = two_classes
     names = [panel.name for panel in panels(experiment_of(X, y.astype(int)))]
-    assert names == ["surface", "trace", "margins", "calibration", "confusion"]
+    assert names == ["surface", "trace", "margins", "calibration", "confusion", "suspicious"]
     assert [panel.name for panel in panels(hostile)] == [
         "trace",
         "relevance",
@@ -139,6 +139,25 @@ def test_two_tuned_parameters_have_a_surface_and_many_have_relevances(two_classe
         "calibration",
         "confusion",
     ]
+
+
+def test_rows_to_look_at_are_those_of_the_estimator_counted_from_one(three_classes):
+    experiment = experiment_of(*three_classes)
+    figure = {panel.name: panel.figure for panel in panels(experiment)}["suspicious"]
+    names = figure["layout"]["yaxis"]["ticktext"][::-1]
+    assert names == [f"row {row + 1}" for row in experiment.estimator.suspicious_[:15]]
+    held_out = experiment_of(*three_classes, holdout=0.2)
+    assert "suspicious" not in [panel.name for panel in panels(held_out)]
+
+
+def test_errors_have_standard_errors(three_classes, noisy_curve):
+    experiment = experiment_of(*three_classes)
+    found = experiment.estimator.loo_score().standard_error
+    assert experiment.loo_standard_error == pytest.approx(found)
+    numbers = experiment_of(*noisy_curve, "regression")
+    squares = numbers.estimator.loo_residuals_**2
+    expected = np.std(squares, ddof=1) / np.sqrt(40) / (2 * np.sqrt(squares.mean()))
+    assert numbers.loo_standard_error == pytest.approx(expected)
 
 
 def test_figures_count_every_row_once(three_classes):
@@ -160,7 +179,7 @@ def test_counts_get_the_figures_of_a_regression(rng):
         X, rng.poisson(np.exp(1 + np.sin(2 * X[:, 0]))).astype(float), "regression", machine="poisson"
     )
     figure = {panel.name: panel.figure for panel in panels(experiment)}
-    assert list(figure) == ["surface", "trace", "predicted", "residuals"]
+    assert list(figure) == ["surface", "trace", "predicted", "residuals", "suspicious"]
     go.Figure(figure["predicted"])
     assert min(figure["predicted"]["data"][1]["x"]) > 0  # rates, not their logarithms
     assert sum(figure["residuals"]["data"][0]["y"]) == 80

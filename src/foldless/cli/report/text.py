@@ -103,6 +103,8 @@ def facts(experiment: Experiment) -> list[tuple[str, str]]:
         rows.append(("leave-one-out cross-entropy per row", number(cross_entropy(experiment))))
     if experiment.loo_error is not None:
         rows.append((f"leave-one-out {error}", error_text(experiment, experiment.loo_error)))
+        spread = error_text(experiment, experiment.loo_standard_error or 0.0)
+        rows.append((f"standard error of the leave-one-out {error}", spread))
     if experiment.held_out is not None:
         rows.append((f"held-out {error}", error_text(experiment, experiment.held_out.error)))
     rows += [("evaluations", str(estimator.n_evaluations_)), ("seconds", f"{experiment.seconds:.2f}")]

@@ -8,7 +8,7 @@ import numpy as np
 from foldless.cli.experiment import Experiment
 from foldless.cli.files.atomic import written_whole
 from foldless.cli.files.sheet import PathLike
-from foldless.cli.report import class_figures, regression_figures, search_figures, text
+from foldless.cli.report import class_figures, regression_figures, search_figures, text, uncertainty_figures
 from foldless.cli.report.page import Panel, render
 from foldless.core.contracts import Outcome, Step
 from foldless.criteria.base import Criterion
@@ -67,7 +67,12 @@ def cards(experiment: Experiment) -> list[tuple[str, str]]:
 def panels(experiment: Experiment) -> list[Panel]:
     """Return every figure of this experiment; one that would be alone in its line takes the whole line."""
     of_the_task = _class_panels if experiment.is_classification else _regression_panels
-    found = [*_search_panels(experiment), *of_the_task(experiment), *_comparison_panels(experiment)]
+    found = [
+        *_search_panels(experiment),
+        *of_the_task(experiment),
+        *_uncertainty_panels(experiment),
+        *_comparison_panels(experiment),
+    ]
     halves = [i for i, panel in enumerate(found) if not panel.wide]
     if len(halves) % 2:
         found[halves[-1]] = replace(found[halves[-1]], wide=True)
@@ -135,6 +140,20 @@ def _trace_panel(experiment: Experiment, outcome: Outcome) -> Panel:
     unit = experiment.estimator.selection_.criterion.unit
     figure = search_figures.trace(outcome.trace, names, n_final, unit)
     return Panel("trace", "Evaluations of the search", caption, figure)
+
+
+def _uncertainty_panels(experiment: Experiment) -> Iterator[Panel]:
+    """Yield the rows to look at, if their numbers are those of the file and the estimator knows them."""
+    unknown = experiment.is_classification and experiment.loo_probabilities is None
+    if experiment.held_out is not None or experiment.loo_outputs is None or unknown:
+        return
+    yield Panel(
+        "suspicious",
+        "Rows to look at",
+        "The rows whose own value surprises the machine that has not seen them most: possible errors of labels or "
+        "measurements, or the rows from which most can be learned. Rows of the table are counted from 1.",
+        uncertainty_figures.suspicious(experiment),
+    )
 
 
 def _comparison_panels(experiment: Experiment) -> Iterator[Panel]:
