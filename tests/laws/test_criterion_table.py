@@ -113,6 +113,10 @@ def on_rows(criterion, order):
         return KFold(
             [np.flatnonzero(np.isin(order, rows)) for rows in assign(criterion.folds, N, criterion.seed)]
         )
+    if getattr(criterion, "refit_rows", ()):
+        return replace(
+            criterion, refit_rows=tuple(np.flatnonzero(np.isin(order, criterion.refit_rows)).tolist())
+        )
     if getattr(criterion, "reference", None) is not None:
         return replace(criterion, reference=criterion.reference[np.ix_(order, order)])
     return criterion
