@@ -33,7 +33,6 @@ from oracles.klr import (
     Y2,
     Design,
     agrees,
-    directional,
     fit,
     newton_outputs,
     random_problem,
@@ -41,7 +40,6 @@ from oracles.klr import (
     refit_outputs,
     root,
     singles,
-    slope,
 )
 from oracles.units import as_printed
 
@@ -181,43 +179,6 @@ def test_reference_values_of_set_2_with_certain_points(form, name, value):
     assert np.isfinite(array(r.adjoint)).all()
 
 
-def smooth_gram(K):
-    """A kernel matrix that stays positive definite along the differences."""
-    return K + np.eye(len(K))
-
-
-@pytest.mark.parametrize("C", [0.4, 6.0])
-def test_derivatives_are_those_of_the_refitted_criterion(form, bias, name, C):
-    _, K, y = random_problem(2)
-    K, D = smooth_gram(K), np.random.default_rng(3).normal(size=(14, 14)) * 0.3
-    D, criterion = D + D.T, CRITERIA[name]
-    r = read(criterion, form(K), y, C, bias)
-    expected = directional(lambda A: read(criterion, DenseGram(A), y, C, bias).value, K, D, 1e-4)
-    assert np.sum(array(r.adjoint) * D) == pytest.approx(expected, rel=2e-7, abs=2e-8)
-    by_C = slope(lambda t: read(criterion, DenseGram(K), y, np.exp(t), bias).value, np.log(C))
-    assert r.slope[0] == pytest.approx(by_C, rel=2e-7, abs=2e-8)
-    np.testing.assert_allclose(array(r.adjoint), array(r.adjoint).T, atol=1e-12)
-
-
-def test_derivatives_with_sample_weights(bias, name):
-    _, K, y = random_problem(2)
-    K, D = smooth_gram(K), np.random.default_rng(3).normal(size=(14, 14)) * 0.3
-    D, criterion, v = D + D.T, CRITERIA[name], np.random.default_rng(1).uniform(0.2, 3.0, 14)
-    r = read(criterion, DenseGram(K), y, 2.0, bias, weights=v)
-    expected = directional(lambda A: read(criterion, DenseGram(A), y, 2.0, bias, weights=v).value, K, D)
-    assert np.sum(r.adjoint * D) == pytest.approx(expected, rel=2e-7, abs=2e-8)
-    by_C = slope(lambda t: read(criterion, DenseGram(K), y, np.exp(t), bias, weights=v).value, np.log(2.0))
-    assert r.slope[0] == pytest.approx(by_C, rel=2e-7, abs=2e-8)
-
-
-def test_low_rank_is_dense(bias, name):
-    _, K, y = random_problem(3)
-    dense, thin = (read(CRITERIA[name], FORMS[form](K), y, 3.0, bias) for form in ("dense", "lowrank"))
-    assert thin.value == pytest.approx(dense.value, rel=1e-8)
-    assert thin.slope == pytest.approx(dense.slope, rel=1e-7)
-    np.testing.assert_allclose(array(thin.adjoint), dense.adjoint, rtol=1e-6, atol=1e-8)
-
-
 def test_only_the_product_of_C_and_K_matters(form, bias, name):
     _, K, y = random_problem(4)
     plain, scaled = (read(CRITERIA[name], form(s * K), y, 4.0 / s, bias) for s in (1, 40))
@@ -246,17 +207,10 @@ def test_a_bias_does_not_feel_constants(form, name):
     )
 
 
-def test_labels_flip_and_rows_permute(form, bias, name):
+def test_labels_flip(form, bias, name):
     _, K, y = random_problem(6)
-    order = np.random.default_rng(0).permutation(14)
     criterion = CRITERIA[name]
-    moved_criterion = (
-        KFold([np.flatnonzero(np.isin(order, rows)) for rows in FOLDS14]) if name == "kfold" else criterion
-    )
     r, flipped = read(criterion, form(K), y, 4.0, bias), read(criterion, form(K), -y, 4.0, bias)
-    moved = read(moved_criterion, form(K[np.ix_(order, order)]), y[order], 4.0, bias)
-    assert moved.value == pytest.approx(r.value, rel=1e-9)
-    np.testing.assert_allclose(array(moved.adjoint), array(r.adjoint)[np.ix_(order, order)], atol=1e-7)
     if bias or name not in SIDED:
         assert flipped.value == pytest.approx(r.value, rel=1e-9)
         np.testing.assert_allclose(array(flipped.adjoint), array(r.adjoint), atol=1e-8)

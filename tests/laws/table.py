@@ -21,6 +21,7 @@ from foldless.criteria import (
     FSM,
     GACV,
     KRIC,
+    LOO,
     SIC,
     CalibratedLOO,
     Criterion,
@@ -35,6 +36,7 @@ from foldless.criteria import (
     Mallows,
     RadiusMargin,
     SmoothedSpan,
+    Span,
     Spectral,
     XiAlpha,
 )
@@ -130,6 +132,7 @@ MACHINES = {
 }
 
 OPTIONS = [
+    LOO(refit_rows=(2, 5, 11)),
     KFold([np.arange(i, N, 6) for i in range(6)]),
     ABIC(tuned=2, sigma2=0.3),
     Evidence(bias_prior=None),
@@ -143,6 +146,7 @@ OPTIONS = [
     SIC("e", 0.3),
     SIC("e", "per-model"),
     SIC("fixed", 0.3, reference=REFERENCE),
+    SIC("fixed", 0.2, reference=DenseGram(REFERENCE)),
     KRIC(bias_in_penalty=False),
     KRIC(eta=1.7),
     KRICSollich("hybrid"),
@@ -150,9 +154,13 @@ OPTIONS = [
     SmoothedSpan(0.01, 2.0, 0.5),
     XiAlpha(1.0),
     EigenvalueRatio(2, 0.7, 0.3),
-    Spectral("sum", 3),
-    Spectral("frobenius", 2.5, weighted=False),
     HyperPrior("evidence"),
+]
+OPTIONS += [
+    Spectral(normaliser, r, weighted)
+    for normaliser in ("trace", "sum", "frobenius")
+    for r in (1, 3, 5, 1.5, 2.5)
+    for weighted in (True, False)
 ]
 # The default number of draws is for results; laws of form need few.
 DEFAULTS = {"evidence-hmc": EvidenceHMC(chains=4, number=8, nodes=2, batches=2)}
@@ -163,7 +171,8 @@ def label(criterion: Criterion) -> str:
     default = DEFAULTS.get(criterion.name) or type(criterion)()
     options = {option.name: getattr(criterion, option.name) for option in fields(criterion)}
     changed = [name for name, value in options.items() if not np.array_equal(value, getattr(default, name))]
-    texts = [f"{name}={options[name]}" if np.ndim(options[name]) == 0 else name for name in changed]
+    short = (str, int, float)
+    texts = [f"{name}={options[name]}" if isinstance(options[name], short) else name for name in changed]
     return f"{type(criterion).__name__}({', '.join(texts)})"
 
 
@@ -201,8 +210,18 @@ def is_readable(criterion: Criterion, solution) -> bool:
     return any(isinstance(one, kinds) for one in (solution, *columns))
 
 
+def is_repetition(criterion: Criterion, machine: Machine) -> bool:
+    """Whether the pair tests nothing new: options of a criterion that ignores the machine are read without one."""
+    return criterion.ignores_machine and criterion in OPTIONS and not isinstance(machine, NoMachine)
+
+
 SOLUTIONS = {name: machine.solve(DenseGram(K), Y) for name, (machine, Y) in MACHINES.items()}
-READABLE = [Pair(c, m) for c in CRITERIA for m in MACHINES if is_readable(CRITERIA[c], SOLUTIONS[m])]
+READABLE = [
+    Pair(c, m)
+    for c in CRITERIA
+    for m in MACHINES
+    if is_readable(CRITERIA[c], SOLUTIONS[m]) and not is_repetition(CRITERIA[c], MACHINES[m][0])
+]
 UNREADABLE = [Pair(c, m) for c in CRITERIA for m in MACHINES if not is_readable(CRITERIA[c], SOLUTIONS[m])]
 
 
@@ -251,3 +270,15 @@ def refusal(pair: Pair):
 
 PAIRS = [pair for pair in READABLE if refusal(pair) is None]
 REFUSED = [pair for pair in READABLE if refusal(pair) is not None]
+
+
+def has_derivative(pair: Pair, full_rank: bool = True) -> bool:
+    """Whether a pair is differentiable in K: counts of errors are not, nor are pseudo-inverses where K is singular."""
+    criterion, machine = pair.criterion, pair.machine
+    if isinstance(criterion, LOO):
+        return not isinstance(machine, SupportVectorMachine)
+    if isinstance(criterion, RadiusMargin | SmoothedSpan):
+        return not isinstance(machine, HingeSVM)
+    if isinstance(criterion, SIC) and criterion.norm in ("paper", "e"):
+        return full_rank
+    return not isinstance(criterion, CV | JaakkolaHaussler | Span | XiAlpha)

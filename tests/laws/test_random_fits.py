@@ -35,6 +35,7 @@ from foldless import (
     select_kernel,
 )
 from foldless.core.errors import FoldlessError, FoldlessWarning
+from foldless.kernels.by_name import NAMED
 
 FITS = int(os.environ.get("FOLDLESS_RANDOM_FITS", "500"))
 CPU_SECONDS = 60
@@ -59,7 +60,7 @@ CRITERIA = {
     KernelSubsetRegressor: ["loo", "mallows", "gcv", "sic", "kfold"],
     KernelPoissonRegressor: ["loo", "kfold", "evidence", "abic", "cv"],
 }
-KERNELS = ["rbf", "rbf-ard", "matern", "laplacian", "poly", "linear", "sinc"]
+KERNELS = [name for name in NAMED if name != "precomputed"]
 KERNELS += [RBF(1.0, "fixed"), ConstantKernel(2.0) * RBF(0.5) + ConstantKernel(0.1), ["rbf", "linear"]]
 SEARCHED = [SVC(), NuSVC(), SVR(), KernelRidge(kernel="rbf"), KernelSVC(), KernelRidgeRegressor()]
 SEARCHED += [GaussianProcessRegressor(RBF() + WhiteKernel()), GaussianProcessClassifier(RBF())]

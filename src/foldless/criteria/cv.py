@@ -9,8 +9,9 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from foldless.core.contracts import Gram, Machine, Matrix, Reading
 from foldless.core.errors import DataError, Undefined
-from foldless.core.targets import class_index, error_fraction, is_pm1
+from foldless.core.targets import class_index, error_fraction, is_pm1, weighted_mean
 from foldless.criteria.base import Criterion, reads
+from foldless.criteria.left_out import row_losses
 from foldless.machines.coefficients import expansion_coefficients
 from foldless.machines.lssvm import LSSVMSolution
 from foldless.machines.ridge import RidgeSolution
@@ -24,7 +25,7 @@ class CV(Criterion):
 
     *Classification* (targets -1 and 1): the fraction of points misclassified by the machine that did not see their
     fold; with several columns the class with the largest output counts. The folds are shuffled and stratified.
-    *Regression*: the mean squared error, in squared units of y.
+    *Regression*: the mean loss of the machine: the squared error, or for counts minus the log likelihood.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ class CV(Criterion):
         labels = class_index(Y) if is_pm1(Y) else None
         outputs = held_out(machine, gram, Y, self.split(labels, gram.n))
         if labels is None:
-            return Reading(float(np.mean((outputs - Y) ** 2)))
+            return Reading(weighted_mean(row_losses(machine, Y, outputs), machine.loss_weights))
         return Reading(error_fraction(Y, outputs, machine.loss_weights))
 
     def split(self, labels: NDArray[np.intp] | None, n: int) -> list[NDArray[np.intp]]:
