@@ -126,6 +126,6 @@ def test_relevances_are_inverse_length_scales_the_largest_on_top(ripley):
     assert top == ["a", "b"][int(np.argmax(display.relevance))]
 
 
-def test_one_length_scale_has_no_relevances(model):
-    with pytest.raises(ValueError, match="fit with kernel='rbf-ard'"):
-        RelevanceDisplay.from_estimator(model)
+def test_one_length_scale_shows_the_gradients_of_the_fit(model):
+    display = RelevanceDisplay.from_estimator(model)
+    assert display.relevance == pytest.approx(model[-1].relevance_)

@@ -27,6 +27,7 @@ from foldless.estimators.advice import (
     warn_about,
 )
 from foldless.estimators.columns import ColumnCodes, bound_kernels, learn_codes
+from foldless.estimators.feature_relevance import relevance
 from foldless.estimators.uncertainty.mixins import IntervalMixin, LeftOutMixin, SetMixin
 from foldless.grams.expansion import CellExpansion, Expansion
 from foldless.kernels import gram
@@ -187,6 +188,19 @@ class BaseKernelEstimator(LeftOutMixin, BaseEstimator):
             found.append(scale_warning(selection.objective.kernel, numbers, names))
             found.append(constant_warning(outputs, Y[:ADVICE_MAX_ROWS]))
         warn_about(found)
+
+    @property
+    def relevance_(self) -> Vector:
+        """Share of every column in the squared gradient of the fitted function; see :func:`relevance`."""
+        # An attribute that does not exist, rather than an error, is what hasattr understands.
+        if not hasattr(self, "kernel_") or self._pairwise:
+            raise AttributeError("relevance_ needs a fitted estimator and points, not a precomputed matrix.")
+        codes = self.column_codes_
+        categorical = () if codes is None else codes.categorical
+        if self.cells_ is not None:
+            return relevance(self.cells_, self.kernel_, self.cells_.points, categorical)
+        expansion = Expansion(self.X_fit_, self.dual_coef_.T, self.intercept_)
+        return relevance(expansion, self.kernel_, self.X_fit_, categorical)
 
     def _outputs(self, X: ArrayLike) -> Matrix:
         """Return the outputs (n, k) at new points."""

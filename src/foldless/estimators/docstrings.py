@@ -71,6 +71,9 @@ learning_curve_ : LearningCurve
     Left-out loss against the number of rows.
 calibration_ : Sigmoid
     Maps outputs to probabilities; fitted on ``loo_decision_``.
+relevance_ : array of shape (d,)
+    How much of the change of the fitted function is along each column, in units of its standard deviation: the diagonal of
+    the average gradient outer product over ``X_fit_``, with sum 1. It is computed on demand.
 column_codes_ : ColumnCodes or None
     The categories of a data frame that was fitted with ``kernel="auto"``.
 trace_ : list of Step

@@ -56,7 +56,7 @@ class KernelLogisticRegression(ClassifierMixin, BaseKernelClassifier):
     loo_proba_ : array of shape (n, n_classes)
         Probabilities from ``loo_decision_``: they show the calibration without folds.
     :shared: loo_predict_ leverage_ suspicious_ guarantee_ learning_curve_
-    :shared: column_codes_ trace_ n_evaluations_ selection_ n_features_in_
+    :shared: relevance_ column_codes_ trace_ n_evaluations_ selection_ n_features_in_
 
     References
     ----------

@@ -54,7 +54,7 @@ class KernelPoissonRegressor(RegressorMixin, IntervalMixin, BaseKernelEstimator)
     loo_decision_ : array of shape (n,)
         Approximate leave-one-out log rates of the training points.
     :shared: loo_predict_ loo_residuals_ leverage_ suspicious_ guarantee_ learning_curve_
-    :shared: column_codes_ trace_ n_evaluations_ selection_ n_features_in_
+    :shared: relevance_ column_codes_ trace_ n_evaluations_ selection_ n_features_in_
 
     Examples
     --------

@@ -71,7 +71,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
     loo_decision_ : array of shape (n,) or (n, n_outputs)
         Leave-one-out predictions of the training points; with ``criterion="loo"``.
     :shared: loo_predict_ loo_residuals_ leverage_ suspicious_ guarantee_ learning_curve_
-    :shared: column_codes_ trace_ n_evaluations_ selection_ n_features_in_
+    :shared: relevance_ column_codes_ trace_ n_evaluations_ selection_ n_features_in_
 
     Examples
     --------

@@ -62,7 +62,7 @@ class KernelSubsetRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegresso
     X_fit_ : array of shape (m, d)
         The chosen points; with ``kernel="precomputed"`` the numbers of the chosen rows.
     :shared: loo_predict_ loo_residuals_ leverage_ suspicious_ guarantee_
-    :shared: column_codes_ trace_ n_evaluations_ selection_ n_features_in_
+    :shared: relevance_ column_codes_ trace_ n_evaluations_ selection_ n_features_in_
 
     Examples
     --------

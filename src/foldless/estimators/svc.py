@@ -92,7 +92,7 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
     loo_proba_ : array of shape (n, n_classes), or None
         Probabilities from ``loo_decision_``; None if a posterior gives the probabilities.
     :shared: loo_predict_ leverage_ suspicious_ guarantee_ learning_curve_
-    :shared: column_codes_ trace_ n_evaluations_ selection_ n_features_in_
+    :shared: relevance_ column_codes_ trace_ n_evaluations_ selection_ n_features_in_
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Relevance of the features, from a kernel with one length scale per feature."""
+"""Relevance of the features: from length scales if there is one per feature, else from the gradients of the fit."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -9,18 +9,24 @@ from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import Kernel
 
 from foldless.core.contracts import Vector
-from foldless.inspection.axes import get_axes, tuned_estimator
+from foldless.estimators.base import BaseKernelEstimator
+from foldless.inspection.axes import get_axes, predicting_estimator, tuned_estimator
 
 MAX_BARS = 40
 
 
 class RelevanceDisplay:
-    """One over the length scale of each feature: how fast the kernel changes along it.
+    """How much every feature matters to a fitted machine.
+
+    With one length scale per feature it is one over the length scale: how fast the kernel changes along the feature.
+    Otherwise it is ``relevance_``: the share of the feature in the squared gradient of the fitted function.
 
     Parameters
     ----------
     relevance : array of shape (d,)
     names : sequence of str
+    label : str, default="relevance"
+        Of the axis.
 
     Attributes
     ----------
@@ -28,8 +34,8 @@ class RelevanceDisplay:
         Axes and figure of matplotlib, after ``plot``.
     """
 
-    def __init__(self, relevance: ArrayLike, names: Sequence[str]):
-        self.relevance, self.names = np.asarray(relevance, dtype=float), list(names)
+    def __init__(self, relevance: ArrayLike, names: Sequence[str], label: str = "relevance"):
+        self.relevance, self.names, self.label = np.asarray(relevance, dtype=float), list(names), label
 
     @classmethod
     def from_estimator(
@@ -40,17 +46,15 @@ class RelevanceDisplay:
         Parameters
         ----------
         estimator : fitted estimator
-            Tuned with ``kernel="rbf-ard"`` or another kernel with several length scales.
+            With any kernel; around a machine of scikit-learn it needs several length scales.
         feature_names : sequence of str, optional
             By default those seen in ``fit``, else numbers.
         ax : matplotlib axes, optional
         """
-        scales = length_scales(tuned_estimator(estimator).selection_.kernel)
-        if len(scales) < 2:
-            raise ValueError("the kernel has one length scale for all features; fit with kernel='rbf-ard'.")
-        seen: Sequence[Any] = getattr(estimator, "feature_names_in_", range(len(scales)))
+        values, label = _relevance(estimator)
+        seen: Sequence[Any] = getattr(estimator, "feature_names_in_", range(len(values)))
         names = seen if feature_names is None else feature_names
-        return cls(1 / scales, [str(name) for name in names]).plot(ax=ax)
+        return cls(values, [str(name) for name in names], label).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw bars, the most relevant feature on top; return the display."""
@@ -61,8 +65,22 @@ class RelevanceDisplay:
         ax.barh(rows, self.relevance[order])
         ax.set_yticks(rows, [self.names[i] for i in order])
         ax.invert_yaxis()
-        ax.set(xlabel="1 / length scale", title="relevance of the features")
+        ax.set(xlabel=self.label, title="relevance of the features")
         return self
+
+
+def _relevance(estimator: BaseEstimator) -> tuple[Vector, str]:
+    """Return the relevances and what they are."""
+    scales = length_scales(tuned_estimator(estimator).selection_.kernel)
+    if len(scales) > 1:
+        return 1 / scales, "1 / length scale"
+    fitted = predicting_estimator(estimator)
+    if not isinstance(fitted, BaseKernelEstimator) or not hasattr(fitted, "relevance_"):
+        raise ValueError(
+            "the kernel has one length scale for all features, and there are no gradients of this machine; fit with "
+            "kernel='rbf-ard'."
+        )
+    return fitted.relevance_, "share of the squared gradient"
 
 
 def length_scales(kernel: Kernel) -> Vector:

@@ -10,6 +10,7 @@ from foldless.kernels.categorical import Categorical
 from foldless.kernels.columns import Columns
 from foldless.kernels.coordinate_products import Dirichlet, Sinc, TrigonometricPolynomial
 from foldless.kernels.laplacian import Laplacian
+from foldless.kernels.metric import Metric
 from foldless.kernels.pairs import Pairs, Points
 from foldless.kernels.power_exponential import PowerExponential
 from foldless.kernels.precomputed import Precomputed
@@ -21,6 +22,7 @@ __all__ = [
     "Columns",
     "Dirichlet",
     "Laplacian",
+    "Metric",
     "Pairs",
     "PowerExponential",
     "Precomputed",

@@ -9,7 +9,7 @@ from scipy.spatial.distance import pdist
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Kernel, Matern
 
 from foldless.core.errors import DataError, UnknownName
-from foldless.kernels import Additive, Laplacian, PowerExponential, Precomputed, Sinc
+from foldless.kernels import Additive, Laplacian, Metric, PowerExponential, Precomputed, Sinc
 from foldless.kernels.pairs import Points, to_dense
 
 DISTANCE_SAMPLE_ROWS = 300  # rows whose distances give the typical one
@@ -17,6 +17,7 @@ DISTINCT_MAX_ROWS = 2000  # up to this many rows, repeated ones are removed firs
 LENGTH_SCALE_RANGE_FACTOR = 100  # a length scale may move this factor down and up from its start
 POLY_OFFSET_RANGE_FACTOR = 30
 AMPLITUDE_RANGE = (1e-4, 1e2)  # of one column of an additive kernel, in units of the equal share
+METRIC_ROUNDS = 5  # how often a metric is learned from the fit before
 POWER_START = 1.5  # between the Laplacian and the Gaussian
 SINC_MAX_LOG_AMPLITUDE = 600  # the largest double has the logarithm 709
 
@@ -68,6 +69,11 @@ def _product_laplacian(X: Points) -> Kernel:
 def _power_exponential(X: Points) -> Kernel:
     length, bounds = _around(typical_distance(X))
     return PowerExponential(length, POWER_START, length_scale_bounds=bounds)
+
+
+def _metric(X: Points, nu: float) -> Kernel:
+    length, bounds = _length(X)
+    return Metric(length, nu=nu, rounds=METRIC_ROUNDS, length_scale_bounds=bounds)
 
 
 def _sinc(X: Points) -> Kernel:
@@ -130,6 +136,8 @@ NAMED: dict[str, Callable[[Points], Kernel]] = {
     "laplacian": _laplacian,
     "product-laplacian": _product_laplacian,
     "power-exponential": _power_exponential,
+    "rbf-metric": partial(_metric, nu=np.inf),
+    "laplacian-metric": partial(_metric, nu=0.5),
     "sinc": _sinc,
     "poly": _poly,
     "linear": _linear,

@@ -42,6 +42,7 @@ class Pairs:
         self.Y = self.X if Y is None else _as_float(Y)
         self._latest: dict[str, tuple[bytes, Matrix]] = {}
         self._on_columns: dict[tuple[int, ...], Pairs] = {}
+        self._rotated: tuple[bytes, Pairs] | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -117,6 +118,16 @@ class Pairs:
     def _of_columns(self, columns: list[int]) -> Pairs:
         return Pairs(self.X[:, columns], None if self.symmetric else self.Y[:, columns])
 
+    def times(self, directions: Matrix) -> Pairs:
+        """Return the pairs of the points times a matrix (d, m); the latest are kept, with their distances."""
+        key, latest = directions.tobytes(), self._rotated
+        if latest is None or latest[0] != key:
+            latest = self._rotated = (key, self._turned(directions))
+        return latest[1]
+
+    def _turned(self, directions: Matrix) -> Pairs:
+        return Pairs(self.X @ directions, None if self.symmetric else self.Y @ directions)
+
     def strip(self, rows: slice) -> Pairs:
         """Return the pairs of some rows with all of ``Y``; distances are taken from the cache of these pairs."""
         return _Strip(self, rows)
@@ -168,6 +179,9 @@ class _Strip(Pairs):
 
     def _of_columns(self, columns: list[int]) -> Pairs:
         return self._whole.on_columns(columns).strip(self._rows)
+
+    def _turned(self, directions: Matrix) -> Pairs:
+        return self._whole.times(directions).strip(self._rows)
 
     @property
     def _centre(self) -> Vector:

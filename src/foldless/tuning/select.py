@@ -18,9 +18,11 @@ from foldless.core.errors import CriterionWarning, SearchWarning, Undefined
 from foldless.core.parallel import one_blas_thread, side_by_side
 from foldless.criteria.base import Criterion
 from foldless.kernels.families import Families, families
+from foldless.kernels.metric import learned_metric
 from foldless.searches.base import Search
 from foldless.tuning.candidate import CandidateTuner, RunOptions
 from foldless.tuning.lookup import as_criterion, as_kernel, as_search
+from foldless.tuning.metric_rounds import tune_rounds
 from foldless.tuning.probe_grams import probe_grams
 from foldless.tuning.race import race
 from foldless.tuning.regularisation import with_tuned_regularisation
@@ -150,7 +152,17 @@ def _kernels(kernel: str | Kernel | Sequence[str | Kernel], X: Any) -> list[Kern
 
 def _tuning(tuner: CandidateTuner) -> Callable[[Kernel, int], Selection]:
     """Return the function that tunes a kernel, with early stopping if the search has it."""
-    return tuner.tune if tuner.search.validation is None else partial(tune_with_early_stopping, tuner)
+    if tuner.search.validation is not None:
+        return partial(tune_with_early_stopping, tuner)
+
+    def tune(kernel: Kernel, number: int) -> Selection:
+        return (
+            tuner.tune(kernel, number)
+            if learned_metric(kernel) is None
+            else tune_rounds(tuner, kernel, number)
+        )
+
+    return tune
 
 
 def _tune_all(
