@@ -31,14 +31,13 @@ BUDGETS = [1, 2, 3, 5, 12]
 @pytest.fixture
 def evaluations(monkeypatch):
     """A list that grows with every evaluation that any search makes."""
-    evaluate, made = SearchRun.evaluate, []
+    evaluate, made = SearchRun._evaluation, []
 
-    def counted(self, theta, *args, **kwargs):
-        step = evaluate(self, theta, *args, **kwargs)
-        made.append(step)
-        return step
+    def counted(self, theta):
+        made.append(theta)
+        return evaluate(self, theta)
 
-    monkeypatch.setattr(SearchRun, "evaluate", counted)
+    monkeypatch.setattr(SearchRun, "_evaluation", counted)
     return made
 
 

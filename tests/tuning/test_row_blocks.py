@@ -30,7 +30,7 @@ def test_every_beginning_of_the_order_has_the_quantiles_of_the_targets(rng):
 
 
 def test_blocks_share_out_the_rows_and_the_classes(rng):
-    blocks = row_blocks(LABELS, stratified_order(LABELS, rng), 7)
+    blocks = row_blocks(LABELS, stratified_order(LABELS, rng), 3000, 7)
     assert sorted(np.concatenate(blocks)) == list(range(3000))
     assert np.ptp([len(block) for block in blocks]) <= 1
     assert np.ptp([np.sum(LABELS[block] > 0) for block in blocks]) <= 2
@@ -41,19 +41,31 @@ def test_every_block_has_the_range_of_the_targets(n_blocks, rng):
     classes = np.where(np.arange(2000) % 2 == 0, 1.0, -1.0)[:, None]
     numbers = rng.normal(size=(2000, 1))
     for Y in (classes, numbers):
-        for block in row_blocks(Y, stratified_order(Y, rng), n_blocks):
+        for block in row_blocks(Y, stratified_order(Y, rng), 2000, n_blocks):
             assert np.mean(Y[block]) == pytest.approx(np.mean(Y), abs=0.15)
             assert np.std(Y[block]) == pytest.approx(np.std(Y), rel=0.1)
 
 
 def test_a_rare_class_is_part_of_every_block(rng):
     Y = np.where(np.arange(2000) < 2, 1.0, -1.0)[:, None]
-    for block in row_blocks(Y, stratified_order(Y, rng), 5):
+    for block in row_blocks(Y, stratified_order(Y, rng), 2000, 5):
         assert np.sum(Y[block] > 0) == 2
 
 
+def test_a_class_too_rare_for_the_rows_in_use_is_part_of_every_block(rng):
+    Y = np.where(np.arange(20_000) % 4000 == 7, 1.0, -1.0)[:, None]
+    for block in row_blocks(Y, stratified_order(Y, rng), 1000, 3):
+        assert 4 <= np.sum(Y[block] > 0) <= 5
+
+
 def test_few_rows_are_searched_all_at_once(rng):
-    [[rows]] = search_stages(LABELS[:500], rng)
+    [[rows]] = search_stages(LABELS[:300], rng)
+    assert np.array_equal(rows, np.arange(300))
+
+
+def test_some_hundred_rows_end_with_all_at_once(rng):
+    [[some], [rows]] = search_stages(LABELS[:500], rng)
+    assert len(some) < 300
     assert np.array_equal(rows, np.arange(500))
 
 

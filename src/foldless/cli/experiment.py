@@ -3,7 +3,6 @@
 import inspect
 import time
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from foldless.cli.files.read_table import Table
 from foldless.core.contracts import Matrix
 from foldless.core.errors import DataError
+from foldless.core.memo import cached_property
 from foldless.core.targets import MIN_ROWS, class_index
 from foldless.estimators.registry import entry_of, look_up
 from foldless.inspection.comparison import Comparison

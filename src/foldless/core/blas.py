@@ -51,7 +51,7 @@ def dpotrf(A: Matrix, overwrite: bool = False) -> tuple[Matrix, int]:
         return lapack.dpotrf(A, lower=1, clean=1, overwrite_a=overwrite)
     A = _own(A, overwrite)
     info = run(b"L", len(A), A, len(A))
-    return _clear_upper(A), info
+    return clear_upper(A), info
 
 
 def dpstrf(A: Matrix, tolerance: float) -> tuple[Matrix, Rows, int]:
@@ -108,10 +108,11 @@ def dtrtrs(L: Matrix, M: Matrix, transposed: bool = False) -> tuple[Matrix, int]
         return lapack.dtrtrs(L, M, lower=1, trans=int(transposed))
     x = _own(M)
     # A row-major lower triangle is the transpose of a column-major upper one.
-    L, by_rows = _column_major(L)
+    by_rows = L.flags.c_contiguous and not L.flags.f_contiguous
+    L, stride = _with_stride(L.T if by_rows else L)
     trans = b"T" if transposed != by_rows else b"N"
     n = len(L)
-    return x, run(b"U" if by_rows else b"L", trans, b"N", n, x.size // n, L, n, x, n)
+    return x, run(b"U" if by_rows else b"L", trans, b"N", n, x.size // n, L, stride, x, n)
 
 
 def dpotrs(L: Matrix, M: Matrix) -> tuple[Matrix, int]:
@@ -138,7 +139,7 @@ def dsyrk(alpha: float, A: Matrix, C: Matrix | None = None) -> Matrix:
     return total
 
 
-def _clear_upper(L: Matrix) -> Matrix:
+def clear_upper(L: Matrix) -> Matrix:
     """Set the entries above the diagonal to zero, in place, and return ``L``."""
     for i in range(0, len(L), len(ABOVE_DIAGONAL)):
         columns = slice(i, i + len(ABOVE_DIAGONAL))
@@ -165,6 +166,14 @@ def _column_major(A: Matrix) -> tuple[Matrix, bool]:
     if A.flags.c_contiguous and not A.flags.f_contiguous and A.dtype == np.float64:
         return A.T, True
     return np.asfortranarray(A, dtype=float), False
+
+
+def _with_stride(A: Matrix) -> tuple[Matrix, int]:
+    """Return ``A`` if it is column-major or a block of such an array, else a copy, and the distance of its columns."""
+    rows, columns = A.strides
+    if A.dtype == np.float64 and rows == A.itemsize and columns >= len(A) * A.itemsize:
+        return A, columns // A.itemsize
+    return np.array(A, dtype=float, order="F"), len(A)
 
 
 class Routine:

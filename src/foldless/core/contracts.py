@@ -23,7 +23,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from functools import cache, cached_property, reduce
+from functools import cache, reduce
 from typing import Any, ClassVar, Protocol, Self, cast
 
 import numpy as np
@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
 from foldless.core.gram import Adjoint, Gram, Matrix, Vector
+from foldless.core.memo import cached_property
 
 
 class Solution(Protocol):

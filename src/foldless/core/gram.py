@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from foldless.core.errors import MissingVerb
-from foldless.core.memo import Memo
+from foldless.core.memo import Memo, cached_property
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from foldless.core import blas
 from foldless.core.errors import NotPositiveDefinite
 from foldless.core.gram import Matrix, Rows, Vector
+from foldless.core.tiles import factor_in_place, inverse_by_columns
 
 SYMMETRY_TOLERANCE = 1e-8  # a matrix and its transpose may differ by this fraction of the largest entry
 NEGATIVE_EIGENVALUE_TOLERANCE = 1e-8  # negative eigenvalues up to this fraction of the trace are rounding
@@ -18,6 +19,9 @@ CACHE_STRIP_ROWS = len(blas.ABOVE_DIAGONAL)  # rows of an n x n array that stay 
 # A strip for matrix products has at least 512 rows, or as many as hold 2**17 entries.
 PRODUCT_STRIP_ROWS = 512
 PRODUCT_STRIP_ENTRIES = 2**17
+
+# Larger matrices are factored and inverted in tiles, which threads share.
+TILED_MIN_ROWS = 1500
 
 # Pivots below this fraction of the largest diagonal entry are rounding.
 PIVOT_TOLERANCE = 50 * np.finfo(float).eps
@@ -147,7 +151,12 @@ def cholesky(A: Matrix, overwrite: bool = False) -> Matrix:
     NotPositiveDefinite
         Naming the smallest eigenvalue.
     """
-    L, info = blas.dpotrf(A, overwrite)
+    if len(A) < TILED_MIN_ROWS:
+        L, info = blas.dpotrf(A, overwrite)
+    else:
+        L = A if overwrite and A.flags.f_contiguous else np.array(A, dtype=float, order="F")
+        info = factor_in_place(L)
+        L = blas.clear_upper(L)
     if info != 0:
         smallest = np.linalg.eigvalsh(A)[0] if not overwrite and np.isfinite(A).all() else np.nan
         raise NotPositiveDefinite("the matrix to factor", smallest, "Is the Gram matrix indefinite?")
@@ -166,7 +175,7 @@ def solve_cholesky(L: Matrix, M: Matrix) -> Matrix:
 
 def inverse_lower(L: Matrix) -> Matrix:
     """Return the inverse of a lower triangular matrix."""
-    return blas.dtrtri(L)[0]
+    return blas.dtrtri(L)[0] if len(L) < TILED_MIN_ROWS else inverse_by_columns(L)
 
 
 def pivoted_cholesky(A: Matrix, tolerance: float | None = None) -> tuple[Matrix, Rows]:

@@ -1,10 +1,36 @@
-"""Two small caches for objects that never change: results by what they were computed from."""
+"""Small caches for objects that never change: results by what they were computed from."""
 
+import functools
 from collections.abc import Callable, Hashable
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar, overload
 
 T = TypeVar("T")
+_MISSING: Any = object()
 COMPARED_BY_VALUE = (str, bytes, bool, int, float, type(None))
+
+
+class cached_property(functools.cached_property[T]):
+    """A property that is computed once for each object.
+
+    That of Python 3.11 holds a lock which all objects of a class share, so that threads wait for each other; later versions
+    have none, like this one. Two threads that ask the same object at the same time both compute, and agree.
+    """
+
+    @overload
+    def __get__(self, instance: None, owner: type[Any] | None = None) -> Self: ...
+
+    @overload
+    def __get__(self, instance: object, owner: type[Any] | None = None) -> T: ...
+
+    def __get__(self, instance: object | None, owner: type[Any] | None = None) -> Self | T:
+        if instance is None:
+            return self
+        assert self.attrname is not None
+        known: dict[str, Any] = instance.__dict__
+        value = known.get(self.attrname, _MISSING)
+        if value is _MISSING:
+            value = known[self.attrname] = self.func(instance)
+        return value
 
 
 class Memo:

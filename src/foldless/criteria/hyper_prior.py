@@ -2,7 +2,7 @@ r"""Normal priors on the logarithms of a kernel's parameters and of C, added to 
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import reduce
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +10,7 @@ from sklearn.gaussian_process.kernels import Kernel, Product
 
 from foldless.core.contracts import Gram, Machine, Matrix, Reading, Vector
 from foldless.core.errors import UnknownName
+from foldless.core.memo import cached_property
 from foldless.criteria.base import BY_NAME, Criterion
 
 # Length scales have a normal prior about their own mean, of deviation 1 in the logarithm.

@@ -6,7 +6,7 @@ A builder owns the points and their distances, so that a search that moves only 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,8 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from foldless.core.gram import Adjoint, Gram, LandmarkRoot, Matrix, Rows, Vector
 from foldless.core.linalg import long_strips, pivoted_cholesky, solve_lower
+from foldless.core.memo import cached_property
+from foldless.core.parallel import in_order
 from foldless.grams import ChunkedGram, DenseGram, LowRankGram
 from foldless.grams.adjoints import FeatureProducts, on_features
 from foldless.grams.features import KEPT_ENTRIES
@@ -107,19 +109,25 @@ class RowsTimesLandmarks:
         """Return :math:`F = K_{nm} L^{-T}` for the root ``(L, kept_landmarks)`` of the landmarks' own matrix."""
         L, kept_landmarks = landmark_root
         F = np.empty((self.pairs.shape[0], len(kept_landmarks)))
-        for rows, pairs in self._strips():
+
+        def fill(rows: slice, pairs: Pairs) -> None:
             F[rows] = solve_lower(L, gram(kernel, pairs)[:, kept_landmarks].T).T
+
+        for _ in in_order(partial(fill, *strip) for strip in self._strips()):
+            pass
         return F
 
     def pullback(self, kernel: Kernel, landmark_root: LandmarkRoot, products: FeatureProducts) -> Vector:
         """Return the part of the gradient that comes through :math:`K_{nm}`, whose adjoint is :math:`2 G F L^{-1}`."""
         L, kept_landmarks = landmark_root
-        gradient = np.zeros(len(kernel.theta))
-        for rows, pairs in self._strips():
+
+        def of_strip(rows: slice, pairs: Pairs) -> Vector:
             adjoint = np.zeros(pairs.shape)
             adjoint[:, kept_landmarks] = 2 * _times_inverse(products.strip(rows), L)
-            gradient = gradient + pullback(kernel, pairs, adjoint)
-        return gradient
+            return pullback(kernel, pairs, adjoint)
+
+        parts = in_order(partial(of_strip, *strip) for strip in self._strips())
+        return sum(parts, np.zeros(len(kernel.theta)))
 
 
 @dataclass(frozen=True, eq=False)

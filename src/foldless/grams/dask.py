@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -20,6 +19,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from foldless.core.errors import NeedsLocalFeatures
 from foldless.core.gram import LandmarkRoot, Matrix, Rows, Vector
 from foldless.core.linalg import pivoted_cholesky
+from foldless.core.memo import cached_property
 from foldless.core.optional_imports import import_extra
 from foldless.grams import FeatureGram
 from foldless.grams.adjoints import FeatureProducts, RowTerm

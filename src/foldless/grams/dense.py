@@ -18,7 +18,6 @@ the first cancels where a point has no leverage, the second where :math:`w_i K_{
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -38,7 +37,7 @@ from foldless.core.linalg import (
     symmetric,
     weighted_square,
 )
-from foldless.core.memo import Latest
+from foldless.core.memo import Latest, cached_property
 from foldless.grams.adjoints import Complement
 
 CANCELLATION_LEVERAGE = 1e-4  # eq. (2) loses more than four digits for points of less leverage

@@ -5,8 +5,9 @@ Whatever needs all rows is a sum over strips or a list of rows, so that beside F
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from foldless.core import blas
 from foldless.core.gram import Matrix, Rows, Vector
 from foldless.core.linalg import long_strips, solve_lower, strip_eigenpairs
+from foldless.core.parallel import in_order, side_by_side
 
 KEPT_ENTRIES = 2_000_000  # arrays of up to so many numbers (16 MB) are kept rather than computed twice
 
@@ -75,19 +77,25 @@ class Features:
 
     def total(self, compute: Callable[..., Matrix], *vectors: NDArray[np.float64]) -> Matrix:
         """Return the sum over all strips of ``compute(strip, *parts)``; each strip comes with its parts of the vectors."""
-        found: Any = 0.0
-        for rows in long_strips(self.n, self.width):
-            found = found + compute(self.take(rows), *(v[rows] for v in vectors))
-        return found
+        strips = long_strips(self.n, self.width)
+        parts = in_order(partial(self._on_strip, compute, rows, vectors) for rows in strips)
+        return reduce(np.add, parts)
 
     def each(self, compute: Callable[..., Matrix], *vectors: NDArray[np.float64]) -> Matrix:
         """Return the rows ``compute(strip, *parts)`` of all strips, as one array."""
-        out: Any = None
-        for rows in long_strips(self.n, self.width):
-            found = compute(self.take(rows), *(v[rows] for v in vectors))
-            out = np.empty((self.n, *found.shape[1:])) if out is None else out
-            out[rows] = found
+        strips = list(long_strips(self.n, self.width))
+        first = self._on_strip(compute, strips[0], vectors)
+        out = np.empty((self.n, *first.shape[1:]))
+        out[strips[0]] = first
+
+        def fill(rows: slice) -> None:
+            out[rows] = self._on_strip(compute, rows, vectors)
+
+        side_by_side([partial(fill, rows) for rows in strips[1:]])
         return out
+
+    def _on_strip(self, compute: Callable[..., Matrix], rows: slice, vectors: Sequence[Matrix]) -> Matrix:
+        return compute(self.take(rows), *(v[rows] for v in vectors))
 
     def transpose_times(self, M: Matrix) -> Matrix:
         """Return ``F' M``."""

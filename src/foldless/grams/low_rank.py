@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -34,7 +33,7 @@ from foldless.core.linalg import (
     square_eigenpairs,
     weighted_square,
 )
-from foldless.core.memo import Latest
+from foldless.core.memo import Latest, cached_property
 from foldless.grams.adjoints import (
     Complement,
     FeatureProducts,

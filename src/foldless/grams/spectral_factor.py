@@ -12,11 +12,11 @@ does not list) only where Q has fewer columns than the space has dimensions.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from foldless.core.gram import Adjoint, Eigenpairs, Factor, Matrix, Rows, Vector
+from foldless.core.memo import cached_property
 from foldless.grams.adjoints import symmetric_operator
 
 
@@ -53,7 +53,7 @@ class SpectralFactor(Factor):
         return self.pairs.nu
 
     @cached_property
-    def w(self) -> Vector:  # type: ignore[override]
+    def w(self) -> Vector:
         """``v / lam``."""
         return self.v / self.lam
 

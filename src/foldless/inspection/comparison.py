@@ -14,7 +14,6 @@ References
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from foldless.core.contracts import Matrix, Vector
+from foldless.core.memo import cached_property
 from foldless.core.optional_imports import import_extra
 from foldless.inspection.axes import get_axes
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,6 +11,7 @@ from scipy.spatial.distance import cdist
 
 from foldless.core.contracts import Matrix, Vector
 from foldless.core.linalg import strips
+from foldless.core.memo import cached_property
 
 Points: TypeAlias = Any  # an array or a sparse matrix of shape (n, d)
 

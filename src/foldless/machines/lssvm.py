@@ -23,13 +23,13 @@ References
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from foldless.core.gram import Eigenpairs, Factor, Gram, Matrix, Vector
+from foldless.core.memo import cached_property
 from foldless.core.targets import balanced_weights
 from foldless.grams import SpectralFactor
 from foldless.machines.base import MachineWithC, row_weights

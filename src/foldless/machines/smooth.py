@@ -18,12 +18,12 @@ References
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Self
 
 import numpy as np
 
 from foldless.core.gram import Factor, Gram, Matrix, Vector
+from foldless.core.memo import cached_property
 from foldless.machines.base import MachineWithC, fraction_of_one_row, row_weights
 from foldless.machines.coefficients import range_gram
 from foldless.machines.columnwise import ColumnwiseSolutions

@@ -20,7 +20,6 @@ References
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -31,6 +30,7 @@ from foldless.core import blas
 from foldless.core.contracts import Gram, Matrix, Vector
 from foldless.core.errors import Undefined
 from foldless.core.linalg import cholesky, mirror, solve_lower
+from foldless.core.memo import cached_property
 from foldless.machines.base import MachineWithC, fraction_of_one_row, row_weights
 from foldless.machines.newton import FINAL_DECREMENT, SEARCH_DECREMENT, minimise
 

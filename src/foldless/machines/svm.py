@@ -22,7 +22,6 @@ set, a ridge of ``JITTER`` times the mean diagonal is added there, with a warnin
 import warnings
 from abc import abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -31,6 +30,7 @@ from numpy.typing import NDArray
 from foldless.core.contracts import Gram, Matrix, Vector
 from foldless.core.errors import JitterWarning, NotPositiveDefinite, Undefined
 from foldless.core.linalg import check_semidefinite
+from foldless.core.memo import cached_property
 from foldless.grams import DenseGram
 from foldless.machines.base import MachineWithC, row_weights
 from foldless.machines.box_qp.active_set import BoxSolution, solve_box

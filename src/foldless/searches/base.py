@@ -55,12 +55,12 @@ class Search:
 
     @property
     def with_search_accuracy(self) -> "Search":
-        """The search at the lower accuracy that suffices if a search on a finer Gram follows."""
+        """The search at the lower accuracy that suffices on some of the rows."""
         return self
 
     @property
     def near_optimum(self) -> "Search":
-        """The search that continues from the optima of this one, on a finer Gram."""
+        """The search that continues from the optima of this one, on other rows."""
         return self
 
     @property

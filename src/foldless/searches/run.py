@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from threading import Event, Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from foldless.core.contracts import (
     Vector,
     Watch,
 )
-from foldless.core.parallel import side_by_side
+from foldless.core.parallel import is_cancelled, side_by_side
 from foldless.searches.checkpoint import Checkpoint
 
 # Optima closer than this fraction of the box in every parameter count as one.
@@ -42,6 +42,14 @@ class SearchHalted(Exception):
     def __init__(self, stop: Stop):
         super().__init__(stop.value)
         self.stop = stop
+
+
+class _Start(NamedTuple):
+    """A point that was evaluated without a gradient."""
+
+    theta: Vector
+    value: float
+    evaluation: Evaluation | None
 
 
 class SearchRun:
@@ -97,6 +105,8 @@ class SearchRun:
         self._deadline = np.inf if time_budget is None else time.perf_counter() + time_budget
         self._checkpoint = None if checkpoint is None else Checkpoint(checkpoint, box, section)
         self._warm_start: Any = None
+        # The best start without a gradient: a descent that begins there needs only the gradient.
+        self._kept: _Start | None = None
         # A search without a step has nothing to return: its first evaluation ignores the budget.
         self._first_is_free = True
         self._interrupted, self._watch_lock = Event(), Lock()
@@ -114,18 +124,46 @@ class SearchRun:
         gradient : bool, default=True
             Whether the gradient is computed too; the value alone is cheaper.
         """
-        self._check_budget()
         theta = self.box.clip(np.asarray(theta, dtype=float))
-        step = None if self._checkpoint is None else self._checkpoint.recall(theta)
-        if step is None:
-            begun = time.perf_counter()
-            evaluation = self.objective(theta, self._warm_start)
-            step = self._new_step(theta, evaluation, why, gradient, begun)
+        if gradient and self._kept is not None and np.array_equal(self._kept.theta, theta):
+            return self._complete(self._kept, why)
+        self._check_budget()
+        step, evaluation = self._recall_or_evaluate(theta, why, gradient)
         self.trace.append(step)
+        if gradient:
+            self._kept = None
+        elif self._kept is None or step.value < self._kept.value:
+            self._kept = _Start(theta, step.value, evaluation)
         if self.watch is not None:
             with self._watch_lock:
                 self.watch(step)
         return step
+
+    def _complete(self, start: "_Start", why: str) -> Step:
+        """Return the step of a start with its gradient; it is no further evaluation and not in the trace."""
+        self._kept, begun = None, time.perf_counter()
+        return self._new_step(
+            start.theta, start.evaluation or self._evaluation(start.theta), why, True, begun
+        )
+
+    def _recall_or_evaluate(self, theta: Vector, why: str, gradient: bool) -> tuple[Step, Evaluation | None]:
+        """Return the next step of the checkpoint, or else that of a new evaluation, and the evaluation."""
+        step = None if self._checkpoint is None else self._checkpoint.recall(theta)
+        if step is not None:
+            return step, None
+        begun = time.perf_counter()
+        evaluation = self._evaluation(theta)
+        step = self._new_step(theta, evaluation, why, gradient, begun)
+        if self._checkpoint is not None:
+            self._checkpoint.write(step)
+        return step, evaluation
+
+    def _evaluation(self, theta: Vector) -> Evaluation:
+        """Evaluate the objective, from a warm start unless there is a checkpoint.
+
+        A search that continues from a checkpoint then has the same digits as one that was never killed.
+        """
+        return self.objective(theta, self._warm_start if self._checkpoint is None else None)
 
     def _new_step(
         self, theta: Vector, evaluation: Evaluation, why: str, gradient: bool, begun: float
@@ -135,15 +173,12 @@ class SearchRun:
         if evaluation.warm_start is not None:
             self._warm_start = evaluation.warm_start
         value = np.inf if np.isnan(evaluation.value) else float(evaluation.value)
-        step = Step(
+        return Step(
             theta, value, time.perf_counter() - begun, why, slope, evaluation.note, error, evaluation.n_rows
         )
-        if self._checkpoint is not None:
-            self._checkpoint.write(step)
-        return step
 
     def _check_budget(self) -> None:
-        if self._interrupted.is_set():
+        if self._interrupted.is_set() or is_cancelled():
             raise SearchHalted(Stop.INTERRUPTED)
         if self._first_is_free and not self.trace:
             return

@@ -4,7 +4,6 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from foldless.core.contracts import Box, Machine, Matrix, Outcome, Reading, Step, Stop, Vector, Watch
 from foldless.core.errors import CriterionWarning, LandmarkWarning, SearchWarning, Undefined
+from foldless.core.memo import cached_property
 from foldless.criteria.base import Criterion
 from foldless.criteria.left_out import left_out_outputs, row_losses
 from foldless.grams.builders import DenseBuilder
@@ -30,6 +30,8 @@ from foldless.tuning.shared_cache import SharedGrams
 
 # A regularisation is at its bound if it is closer than this fraction of the range.
 BOUND_FRACTION = 1e-3
+# A criterion on some hundred rows may be off by this fraction of its scale.
+SAMPLING_ERROR_FRACTION = 0.1
 # Cells, drawn at random, on which the parameters are adapted to cells, and evaluations that this may take.
 N_POLISH_CELLS, POLISH_MAX_EVALUATIONS = 3, 6
 # Searches that follow the first one because its criterion was wrong at the point found.
@@ -82,6 +84,12 @@ class Stage:
     def n_rows(self) -> int | None:
         """Rows of the objective."""
         return self.steps[-1].n_rows if self.steps else None
+
+    def is_near_best(self, step: Step) -> bool:
+        """Return whether a step on these rows is worse than the best one by no more than sampling may explain."""
+        best = self.outcome.best.value
+        scale = abs(best) if self.objective.value_scale is None else self.objective.value_scale
+        return step.value <= best + SAMPLING_ERROR_FRACTION * scale
 
     def ended_by(self, stop: Stop) -> "Stage":
         """Return the stage as the last one, for another reason than its own."""
@@ -241,6 +249,8 @@ class CandidateTuner:
         continues = before is not None and from_optima
         starts = self._starts_after(before, space) if before is not None and from_optima else space.starts
         search = self.search.near_optimum if continues else self.search
+        if isinstance(objective, BlockObjective) or len(objective.Y) < len(self.Y):
+            search = search.with_search_accuracy
         try:
             outcome = search(
                 objective,
@@ -282,14 +292,15 @@ class CandidateTuner:
         return stage
 
     def _starts_after(self, before: Stage, space: SearchSpace) -> list[Vector]:
-        """Return the optima of the stage before and, after the first block, the coarse grid of kernels once more.
+        """Return the optima of the stage before and, after the first one, the kernels of the coarse grid that may be better.
 
-        One block may be too few rows to learn anything, and its optimum then means nothing.
+        A few rows may be too few to learn anything, and their optimum then means nothing.
         """
         optima = [step.theta for step in before.outcome.optima]
-        if before.n_rows == before.outcome.trace[0].n_rows == len(self.stages[0][0]) < len(self.Y):
-            return optima + space.with_regularisation_of(before.outcome.best.theta)
-        return optima
+        if len(before.steps) < len(before.outcome.trace):
+            return optima
+        promising = [step.theta for step in before.steps if step.why == "start" and before.is_near_best(step)]
+        return optima + space.kernels_of(promising, before.outcome.best.theta)
 
     def _evaluations_left(self, before: Stage | None) -> int | None:
         if self.options.max_evaluations is None:

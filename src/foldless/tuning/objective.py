@@ -1,7 +1,7 @@
 """Where kernel, machine and criterion meet: theta in, value and gradient out."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from foldless.core.contracts import Evaluation, Gram, HasPrior, HasScale, Machine, Matrix, Reading, Vector
 from foldless.core.errors import NotPositiveDefinite, Undefined
+from foldless.core.memo import cached_property
 from foldless.criteria.base import Criterion
 from foldless.grams.builders import Builder
 

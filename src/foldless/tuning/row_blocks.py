@@ -13,6 +13,7 @@ contrast, restrict the functions that can be fitted, and make narrow kernels loo
 The blocks are stratified: each has the same shares of the classes, or of the quantiles of the targets.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,13 +29,14 @@ from foldless.core.targets import class_index, is_pm1
 from foldless.tuning.objective import Objective
 
 TARGET_QUANTILES = 10
-# Up to so many rows (times the functions that one linear system holds) a search uses all of them at once.
-WHOLE_SEARCH_MAX_ROWS = 600
-BLOCK_ROWS = 400
+# Up to so many rows (times the functions that one linear system holds) a search uses all of them from the beginning.
+ONE_STAGE_MAX_ROWS = 300
+# Otherwise it begins on some rows, and goes on with all of them at once, or in blocks where they are many.
+FIRST_STAGE_ROWS, WHOLE_SEARCH_MAX_ROWS, BLOCK_MAX_ROWS = 250, 600, 400
 # From LARGE_SEARCH_MIN_ROWS rows on, a last stage uses a few larger blocks: the width of a kernel shrinks as rows grow.
 LARGE_SEARCH_MIN_ROWS, LARGE_BLOCK_ROWS, N_LARGE_BLOCKS = 5000, 1200, 2
 SEARCH_MAX_ROWS = 4000
-# Rows of a class that every block must have; a rarer class is part of all blocks.
+# Rows of a class that every block has, if there are so many at all.
 CLASS_MIN_ROWS = 4
 
 Rows = NDArray[np.intp]
@@ -53,17 +55,20 @@ def search_stages(Y: Matrix, rng: np.random.Generator, n_joint_functions: int = 
     Returns
     -------
     stages : list of lists of arrays
-        All rows at once if they are few. Otherwise one block, then all blocks of that size, then a few larger ones.
+        All rows at once if they are few. Otherwise some rows, then all of them, at once or in blocks, then a few larger
+        blocks.
     """
-    n = len(Y)
-    if n * n_joint_functions <= WHOLE_SEARCH_MAX_ROWS:
+    n, k = len(Y), n_joint_functions
+    if n * k <= ONE_STAGE_MAX_ROWS:
         return [[np.arange(n)]]
     order = stratified_order(Y, rng)
-    used = order[: SEARCH_MAX_ROWS // n_joint_functions]
-    small = row_blocks(Y, used, max(2, round(len(used) * n_joint_functions / BLOCK_ROWS)))
-    stages = [small[:1], small]
-    if n * n_joint_functions >= LARGE_SEARCH_MIN_ROWS and n_joint_functions == 1:
-        stages.append(row_blocks(Y, order[: N_LARGE_BLOCKS * LARGE_BLOCK_ROWS], N_LARGE_BLOCKS))
+    stages = [row_blocks(Y, order, max(1, FIRST_STAGE_ROWS // k), 1)]
+    if n * k <= WHOLE_SEARCH_MAX_ROWS:
+        return [*stages, [np.arange(n)]]
+    n_used = min(n, max(1, SEARCH_MAX_ROWS // k))
+    stages.append(row_blocks(Y, order, n_used, math.ceil(n_used * k / BLOCK_MAX_ROWS)))
+    if n >= LARGE_SEARCH_MIN_ROWS and k == 1:
+        stages.append(row_blocks(Y, order, N_LARGE_BLOCKS * LARGE_BLOCK_ROWS, N_LARGE_BLOCKS))
     return stages
 
 
@@ -94,24 +99,26 @@ def _strata(Y: Matrix) -> list[Rows]:
     return [np.flatnonzero(group == value) for value in np.unique(group)]
 
 
-def row_blocks(Y: Matrix, order: Rows, n_blocks: int) -> list[Rows]:
-    """Return blocks of the rows in ``order``, each in increasing order and equal in size up to a few rows.
+def row_blocks(Y: Matrix, order: Rows, n_used: int, n_blocks: int) -> list[Rows]:
+    """Return blocks of the first ``n_used`` rows in ``order``, each sorted and equal in size up to a few rows.
 
-    They are disjoint but for classes too rare to be shared out: those are part of every block.
+    They are disjoint but for classes too rare to be shared out: some rows of those are part of every block.
     """
-    rare = _rare_rows(Y, order, n_blocks)
+    used = order[:n_used]
+    rare = _rare_rows(Y, order, n_used, n_blocks)
     # Stratum after stratum, dealt out like cards: every block gets its share of each.
-    dealt = np.concatenate([order[stratum] for stratum in _strata(Y[order])])
+    dealt = np.concatenate([used[stratum] for stratum in _strata(Y[used])])
     return [np.union1d(dealt[i::n_blocks], rare) for i in range(n_blocks)]
 
 
-def _rare_rows(Y: Matrix, order: Rows, n_blocks: int) -> Rows:
-    """Return the rows of classes with fewer than ``CLASS_MIN_ROWS`` of them for every block."""
+def _rare_rows(Y: Matrix, order: Rows, n_used: int, n_blocks: int) -> Rows:
+    """Return up to ``CLASS_MIN_ROWS`` rows of each class that has fewer of them for every block."""
     if not is_pm1(Y):
         return np.zeros(0, dtype=np.intp)
-    group = class_index(Y)
-    used, counts = np.unique(group[order], return_counts=True)
-    return np.flatnonzero(np.isin(group, used[counts < CLASS_MIN_ROWS * n_blocks]))
+    group = class_index(Y)[order]
+    n_rows = np.bincount(group[:n_used], minlength=group.max() + 1)
+    rare = np.flatnonzero(n_rows < CLASS_MIN_ROWS * n_blocks)
+    return np.concatenate([order[:0], *(order[group == c][:CLASS_MIN_ROWS] for c in rare)])
 
 
 @dataclass(frozen=True, eq=False)

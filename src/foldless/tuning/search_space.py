@@ -4,6 +4,7 @@ The regularisation is searched in units of the kernel's mean diagonal, so that a
 alike.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,11 +72,11 @@ class SearchSpace:
         extra = sobol_starts(box, n_starts - len(starts)) if box.size else []
         return cls(box, starts + extra, len(kernel.theta))
 
-    def with_regularisation_of(self, theta: Vector) -> list[Vector]:
-        """Return the starts, each kernel once, with the regularisation of ``theta``."""
-        kernels = {start[: self.n_kernel_parameters].tobytes(): start for start in self.starts}
+    def kernels_of(self, points: Sequence[Vector], theta: Vector) -> list[Vector]:
+        """Return the kernels at some points, each once, with the regularisation of ``theta``."""
         p = self.n_kernel_parameters
-        return [np.r_[start[:p], theta[p:]] for start in kernels.values()] if p else []
+        kernels = {point[:p].tobytes(): point[:p] for point in points} if p else {}
+        return [np.r_[kernel, theta[p:]] for kernel in kernels.values()]
 
 
 def theta_of_log_C(machine: Machine, scale: float, log_C: ArrayLike) -> Vector:

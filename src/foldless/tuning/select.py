@@ -15,7 +15,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from foldless.core.contracts import Machine, Matrix, Stop, Watch
 from foldless.core.errors import CriterionWarning, SearchWarning, Undefined
-from foldless.core.parallel import one_blas_thread, side_by_side
+from foldless.core.parallel import side_by_side, workers
 from foldless.criteria.base import Criterion
 from foldless.kernels.families import Families, families
 from foldless.kernels.metric import learned_metric
@@ -122,12 +122,12 @@ def select(
             if tunes_separately
             else max_evaluations,
             time_budget=_seconds_of_candidate(time_budget, n_jobs, len(kernels)),
-            n_jobs=n_jobs if len(kernels) == 1 else None,
+            n_jobs=n_jobs,
             watch=watch,
             checkpoint=search.checkpoint if checkpoint is None else checkpoint,
         ),
     )
-    with one_blas_thread():
+    with workers(n_jobs):
         if isinstance(kernel, Families) and search.validation is None:
             budgets = _evaluations_of_candidates(tuner.options.max_evaluations, len(kernels))
             best = race(tuner, kernel, budgets, n_jobs)

@@ -25,13 +25,13 @@ References
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from foldless.core.contracts import Matrix, Vector
 from foldless.core.gram import Factor
+from foldless.core.memo import cached_property
 from foldless.machines.losses import MarginLoss
 
 # Rounds of slice sampling that bring draws of the reference to the posterior.

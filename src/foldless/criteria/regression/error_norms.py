@@ -4,13 +4,13 @@ All norms act in whitened coordinates; there a matrix W given by the user is :ma
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from foldless.core.contracts import Gram, Matrix, Vector
 from foldless.core.linalg import check_eigenvalues, check_symmetric
+from foldless.core.memo import cached_property
 from foldless.machines.least_squares.eigenbasis import EPS, Basis, kernel_basis, scale
 from foldless.machines.least_squares.sensitivity import Sensitivity
 

@@ -15,7 +15,6 @@ References
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +23,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from foldless.core.contracts import Matrix, Vector
 from foldless.core.errors import NotPositiveDefinite, Undefined
+from foldless.core.memo import cached_property
 from foldless.criteria.left_out import left_out_outputs, row_losses
 from foldless.estimators.uncertainty.training_rows import TrainingRows
 from foldless.grams.builders import DenseBuilder
@@ -120,14 +120,13 @@ def learning_curve(training: TrainingRows, kernel: Kernel, left_out: Matrix) -> 
         )
     order = stratified_order(Y, np.random.default_rng(0))[:CURVE_MAX_ROWS]
     sizes, losses = [float(training.n)], [row_losses(machine, Y, left_out)[order]]
-    place = np.empty(training.n, dtype=np.intp)
-    place[order] = np.arange(len(order))
     for n_blocks in _numbers_of_blocks(len(order)):
         found = np.full(len(order), np.nan)
         try:
-            for rows in row_blocks(Y, order, n_blocks):
+            for block in row_blocks(Y[order], np.arange(len(order)), len(order), n_blocks):
+                rows = order[block]
                 solution = machine.on_rows(rows).solve(DenseBuilder(training.X[rows]).gram(kernel), Y[rows])
-                found[place[rows]] = row_losses(machine, Y[rows], left_out_outputs(solution))
+                found[block] = row_losses(machine, Y[rows], left_out_outputs(solution))
         except (Undefined, NotPositiveDefinite, np.linalg.LinAlgError):
             break
         sizes.append(len(order) / n_blocks)

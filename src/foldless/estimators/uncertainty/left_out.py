@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from foldless.core.contracts import Matrix, Vector
 from foldless.core.errors import NotPositiveDefinite, Undefined
 from foldless.core.linalg import solve_lower
+from foldless.core.memo import cached_property
 from foldless.criteria.left_out_models import Change, changes_of
 from foldless.estimators.uncertainty.training_rows import TrainingRows
 from foldless.grams.builders import DenseBuilder

@@ -17,7 +17,6 @@ and the gradient :math:`g_i = y_i(K\beta + b - c)_i + D_i \alpha_i` is :math:`\g
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 from foldless.core.errors import NotPositiveDefinite
 from foldless.core.gram import Factor, Gram, Matrix, Vector
 from foldless.core.linalg import centre, cholesky, inverse_lower, solve_cholesky
+from foldless.core.memo import cached_property
 
 LOWER, FREE, UPPER = -1, 0, 1
 GRADIENT_TOLERANCE = 1e-10  # the natural size of a gradient is 1

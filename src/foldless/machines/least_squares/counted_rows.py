@@ -1,11 +1,11 @@
 """Degrees of freedom of a linear fit whose rows may stand for several equal rows each."""
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from foldless.core.contracts import Matrix, Vector
+from foldless.core.memo import cached_property
 from foldless.machines.base import LinearMachine, fraction_of_one_row
 
 

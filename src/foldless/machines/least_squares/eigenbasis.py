@@ -7,14 +7,13 @@ what neither ``free`` nor ``Q`` spans.
 """
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from foldless.core.contracts import Gram, Matrix, Vector
 from foldless.core.linalg import thin_root
-from foldless.core.memo import Latest
+from foldless.core.memo import Latest, cached_property
 from foldless.grams import DenseGram, LowRankGram
 from foldless.grams.features import Features
 from foldless.machines.coefficients import without_rounding

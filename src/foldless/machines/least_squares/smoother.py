@@ -11,13 +11,13 @@ with :math:`N` the projector on what neither ``free`` nor ``Q`` spans (there :ma
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from foldless.core.contracts import Matrix, Vector
 from foldless.core.linalg import self_product
+from foldless.core.memo import cached_property
 from foldless.machines.least_squares.eigenbasis import Basis, Targets, scale
 
 

@@ -10,7 +10,6 @@ References
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from foldless.core.contracts import Gram, Matrix, Vector
 from foldless.core.errors import Undefined
 from foldless.core.linalg import check_symmetric
+from foldless.core.memo import cached_property
 from foldless.grams import DenseGram
 from foldless.machines.base import LinearMachine
 from foldless.machines.least_squares import sensitivity

@@ -1,0 +1,48 @@
+"""Factors and inverses in parts: those of LAPACK up to rounding, and the same digits for every number of threads."""
+
+import numpy as np
+import pytest
+
+from foldless.core import tiles
+from foldless.core.linalg import TILED_MIN_ROWS, cholesky, inverse_lower
+from foldless.core.parallel import workers
+
+
+@pytest.fixture(scope="module")
+def definite():
+    n = TILED_MIN_ROWS + 37
+    F = np.random.default_rng(0).normal(size=(n, n))
+    return F @ F.T / n + np.eye(n)
+
+
+def test_the_factor_is_that_of_lapack(definite):
+    L = cholesky(definite)
+    # Backward error of a Cholesky factorisation: n eps times the matrix.
+    bound = len(L) * np.finfo(float).eps * np.max(np.diag(definite))
+    assert np.max(np.abs(L @ L.T - definite)) < bound
+    assert not np.any(np.triu(L, 1))
+
+
+def test_the_inverse_is_one(definite):
+    L = cholesky(definite)
+    # Forward error of a triangular solve: n eps times the condition, which is below 3 here.
+    bound = 3 * len(L) * np.finfo(float).eps
+    assert np.max(np.abs(inverse_lower(L) @ L - np.eye(len(L)))) < bound
+
+
+def test_digits_do_not_depend_on_the_number_of_threads(definite):
+    found = []
+    for n_jobs in (1, 2, 3):
+        with workers(n_jobs):
+            L = cholesky(definite)
+            found.append((L, inverse_lower(L)))
+    for L, inverse in found[1:]:
+        assert np.array_equal(L, found[0][0])
+        assert np.array_equal(inverse, found[0][1])
+
+
+@pytest.mark.parametrize("row", [3, 700, 1500])
+def test_the_first_row_without_a_factor_is_reported(definite, row):
+    A = np.array(definite, order="F")
+    A[row, row] = -1.0
+    assert tiles.factor_in_place(A) == row + 1
