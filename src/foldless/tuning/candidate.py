@@ -341,7 +341,11 @@ class CandidateTuner:
             return self.at(kernel, polished.outcome.best.theta)
 
         free = len(stage.outcome.best.theta) > 0 and not stage.outcome.stop.cut_short
-        form = self.last_fit.fit(*self.at(kernel, stage.outcome.best.theta), polish=polish if free else None)
+        last_fit = replace(self.last_fit, seconds=_seconds_left(self.options.time_budget, begun))
+        form = last_fit.fit(
+            *self.at(kernel, stage.outcome.best.theta),
+            polish=polish if free else None,
+        )
         outcome = replace(stage.outcome, trace=polished.outcome.trace)
         if np.array_equal(form.kernel.theta, polished.outcome.best.theta[: len(kernel.theta)]):
             outcome = replace(outcome, best=polished.outcome.best, optima=polished.outcome.optima)
@@ -404,7 +408,7 @@ class CandidateTuner:
 
     def warn_if_fooled(self, kernel: Kernel, form: FittedForm, stage: Stage) -> None:
         """Warn if an approximate fit to all rows does worse on left-out rows than exact fits to small blocks of them."""
-        if form.gap == 0 or len(self.stages) == 1:
+        if form.gap == 0 or len(self.stages) == 1 or stage.outcome.stop is Stop.TIME:
             return
         theta = stage.outcome.best.theta
         try:
@@ -415,14 +419,14 @@ class CandidateTuner:
         if loses(whole[rows], reference):
             message = (
                 f"a fit through {form.name} does worse on left-out rows (mean loss {np.mean(whole[rows]):.4g}) than fits to "
-                f"blocks of some hundred rows ({np.mean(reference):.4g}): the landmarks are too few for this kernel. "
+                f"{len(self.stages[-1][0])} of the rows ({np.mean(reference):.4g}): the landmarks are too few for this kernel. "
                 "Use gram='cells', or raise n_components."
             )
             warnings.warn(LandmarkWarning(message), stacklevel=2)
 
     def block_losses(self, kernel: Kernel, theta: Vector) -> tuple[Rows, Vector]:
-        """Return the rows of the small blocks, and their losses when they are left out of the fit to their block."""
-        blocks, found = self.stages[1], []
+        """Return the rows of the last blocks, and their losses when they are left out of the fit to their block."""
+        blocks, found = self.stages[-1], []
         for rows in blocks:
             objective = self.on_rows(kernel, rows)
             _, machine, solution = objective.solve(theta)

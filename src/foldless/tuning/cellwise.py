@@ -145,13 +145,14 @@ def fit_cells(
         Cells that are fitted side by side.
     """
     routes = sorted(tree.route(X), key=lambda route: route[0])
-    tasks = [partial(_fit_cell, kernel, machine, criterion, X, Y, rows) for _, rows, _ in routes]
+    tasks = [partial(fit_cell, kernel, machine, criterion, X, Y, rows) for _, rows, _ in routes]
     return CellSolution(kernel, machine, X, Y, tree, tuple(side_by_side(tasks, n_jobs)))
 
 
-def _fit_cell(
+def fit_cell(
     kernel: Any, machine: Machine, criterion: Criterion, X: Any, Y: Matrix, rows: NDArray[np.intp]
 ) -> CellFit:
+    """Fit the rows of one cell; where that is impossible, by their mean or their only class."""
     targets = Y[rows]
     columns = columns_to_learn(targets)
     constant = _constant_fit(machine, rows, targets)

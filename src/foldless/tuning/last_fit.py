@@ -15,8 +15,10 @@ matrix if, at the chosen parameters,
 
 is negligible: e bounds what the approximation changes in the effective number of parameters (w are the precisions of the
 solution, :math:`C p (1 - p)` for logistic regression). Otherwise the whole matrix is used if it fits, and beyond that the
-form with the lower mean loss of left-out rows. Every form gives such a loss for every row, so that a fit that lost to one on
-a small part of the rows is noticed.
+form with the lower mean loss of left-out rows. Every form gives such a loss for every row. Landmarks that lose to exact
+fits of some cells, by more than ever more landmarks are likely to gain, are not tried further, and cells are used at once.
+
+A time budget covers this fit too: forms that would take longer than what is left of it are not tried.
 """
 
 import warnings
@@ -29,6 +31,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from foldless.core.contracts import Machine, Matrix, Reading, Vector
 from foldless.core.errors import LandmarkWarning, UnknownName
+from foldless.core.memo import cached_property
 from foldless.criteria.base import Criterion
 from foldless.criteria.left_out import left_out_outputs, row_losses
 from foldless.grams.builders import DenseBuilder, NystromBuilder
@@ -40,7 +43,7 @@ from foldless.kernels.algebra import has_noise
 from foldless.kernels.evaluate import diagonal
 from foldless.kernels.precomputed import is_precomputed
 from foldless.machines.coefficients import expand
-from foldless.tuning.cellwise import fit_cells
+from foldless.tuning.cellwise import fit_cell, fit_cells
 
 GRAMS = ("auto", "dense", "lowrank", "nystrom", "cells", "dask")
 # Rows (times functions of one linear system) up to which the whole matrix is used without asking, and at all.
@@ -51,6 +54,10 @@ LANDMARK_MAX_ENTRIES, LANDMARK_MAX_OPERATIONS = 1.5e8, 3e10
 # Operations beyond which the next number of landmarks is not tried before cells are.
 TRIAL_MAX_OPERATIONS = 5e9
 CELL_ROWS = 1500
+# Cells that are fitted to see whether landmarks can compete.
+N_TRIAL_CELLS = 2
+# Of one pass over the rows, if a fit makes about ten of them, on a slow core: time budgets are kept with a margin.
+OPERATIONS_PER_SECOND = 5e8
 # e / n of eq. (1) below which landmarks are as good as the whole matrix.
 NEGLIGIBLE_GAP = 0.03
 
@@ -105,6 +112,8 @@ class LastFit:
         Draws the landmarks.
     n_jobs : int, optional
         Cells fitted side by side.
+    seconds : float, optional
+        What is left of a time budget.
     """
 
     X: Any
@@ -114,6 +123,7 @@ class LastFit:
     n_components: int | None = None
     seed: int = 0
     n_jobs: int | None = None
+    seconds: float | None = None
 
     def __post_init__(self) -> None:
         if self.gram not in GRAMS:
@@ -163,7 +173,10 @@ class LastFit:
 
     def _whole_is_small(self, kernel: Kernel, machine: Machine) -> bool:
         only = self.gram == "dense" or has_noise(kernel) or is_precomputed(kernel)
-        return only or self._size(machine) <= SMALL_WHOLE_MAX_ROWS
+        return only or (self._size(machine) <= SMALL_WHOLE_MAX_ROWS and self._whole_is_affordable(machine))
+
+    def _whole_is_affordable(self, machine: Machine) -> bool:
+        return self._size(machine) ** 3 / 3 <= self._operations_left
 
     def _size(self, machine: Machine) -> int:
         """Rows of the linear system of a whole fit."""
@@ -172,24 +185,54 @@ class LastFit:
     def _best_form(
         self, kernel: Kernel, machine: Machine, start: Any, polish: Callable[[CellTree], Any] | None
     ) -> FittedForm:
-        fits_whole = self._size(machine) <= WHOLE_MAX_ROWS
+        fits_whole = self._size(machine) <= WHOLE_MAX_ROWS and self._whole_is_affordable(machine)
         most = self.n / 3 if fits_whole else self._affordable(TRIAL_MAX_OPERATIONS, machine)
-        m = FIRST_LANDMARKS
+        m, forms = FIRST_LANDMARKS, []
         while m <= most:
-            form = self.landmarks(kernel, machine, m, start)
-            if form.gap <= NEGLIGIBLE_GAP:
-                return form
-            m, start = m * LANDMARK_GROWTH, form.solution.start
+            forms.append(self.landmarks(kernel, machine, m, start))
+            if forms[-1].gap <= NEGLIGIBLE_GAP:
+                return forms[-1]
+            m, start = m * LANDMARK_GROWTH, forms[-1].solution.start
         if fits_whole:
             return self.whole(kernel, machine, start)
+        may_use_cells = self.may_use_cells(machine) and self.n * CELL_ROWS**2 <= self._operations_left
+        if may_use_cells and self._cells_are_far_ahead(kernel, machine, forms):
+            return self.cells(kernel, machine, polish)
         last = self.landmarks(kernel, machine, self._affordable(LANDMARK_MAX_OPERATIONS, machine), start)
-        if last.gap <= NEGLIGIBLE_GAP or not self.may_use_cells(machine):
+        if last.gap <= NEGLIGIBLE_GAP or not may_use_cells:
             return last
         cells = self.cells(kernel, machine, polish)
         return min((last, cells), key=lambda form: float(np.mean(form.losses(self.Y))))
 
+    def _cells_are_far_ahead(self, kernel: Kernel, machine: Machine, forms: list[FittedForm]) -> bool:
+        """Return whether cells gain more over the last landmarks that were tried than those gained over the first.
+
+        Some cells are fitted, and the losses of their rows compared: more landmarks would hardly make up for so much.
+        """
+        if len(forms) < 2:
+            return False
+        routes = self._tree.route(self.X)
+        chosen = np.random.default_rng(self.seed).permutation(len(routes))[:N_TRIAL_CELLS]
+        parts = [routes[i][1] for i in chosen]
+        fits = [fit_cell(kernel, machine, self.criterion, self.X, self.Y, rows) for rows in parts]
+        rows = np.concatenate(parts)
+        outputs = np.concatenate([fit.left_out for fit in fits])
+        of_cells = row_losses(machine.on_rows(rows), self.Y[rows], outputs)
+        first, last = (form.losses(self.Y)[rows] for form in (forms[0], forms[-1]))
+        return loses(last, of_cells) and float(np.mean(last - of_cells)) > float(np.mean(first - last))
+
+    @cached_property
+    def _tree(self) -> CellTree:
+        return grow_cells(self.X, CELL_ROWS, seed=self.seed)
+
+    @property
+    def _operations_left(self) -> float:
+        """Operations n m^2 of one pass over the rows for which the time budget leaves room."""
+        return np.inf if self.seconds is None else max(self.seconds, 0.0) * OPERATIONS_PER_SECOND
+
     def _affordable(self, operations: float, machine: Machine) -> int:
         """Return the largest number of landmarks within the given operations and the memory."""
+        operations = min(operations, self._operations_left)
         m = max(FIRST_LANDMARKS, min(np.sqrt(operations / self.n), LANDMARK_MAX_ENTRIES / self.n))
         return int(min(self.n, m, max(1, WHOLE_MAX_ROWS // machine.n_joint_functions(self.Y.shape[1]))))
 
@@ -236,7 +279,7 @@ class LastFit:
         self, kernel: Kernel, machine: Machine, polish: Callable[[CellTree], Any] | None = None
     ) -> FittedForm:
         """Fit every cell of a tree of the rows."""
-        tree = grow_cells(self.X, CELL_ROWS, seed=self.seed)
+        tree = self._tree
         if polish is not None:
             kernel, machine = polish(tree)
         solution = fit_cells(kernel, machine, self.criterion, self.X, self.Y, tree, self.n_jobs)
