@@ -33,9 +33,9 @@ def evaluations(monkeypatch):
     """A list that grows with every evaluation that any search makes."""
     evaluate, made = SearchRun._evaluation, []
 
-    def counted(self, theta):
+    def counted(self, theta, gradient):
         made.append(theta)
-        return evaluate(self, theta)
+        return evaluate(self, theta, gradient)
 
     monkeypatch.setattr(SearchRun, "_evaluation", counted)
     return made

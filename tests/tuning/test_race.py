@@ -32,8 +32,8 @@ def test_losers_are_dropped_after_the_first_rows():
     model = KernelRidgeRegressor("auto").fit(LARGE_X, LARGE_Y)
     trials = {trial.name: trial for trial in model.selection_.trials}
     assert list(trials) == list(FAMILIES)
-    assert trials["affine"].note.startswith("dropped after 450 rows: worse than ")
-    assert {step.n_rows for step in trials["affine"].outcome.trace} == {450}
+    assert trials["affine"].note.startswith("dropped after 250 rows: worse than ")
+    assert {step.n_rows for step in trials["affine"].outcome.trace} == {250}
     chosen = [trial for trial in trials.values() if trial.note == "chosen"]
     assert len(chosen) == 1
     assert max(step.n_rows for step in chosen[0].outcome.trace) == 900

@@ -478,6 +478,14 @@ class ObjectiveFunction(Protocol):
         """Evaluate at ``theta``; ``warm_start`` is that of an evaluation nearby."""
 
 
+class EvaluatesWithGradient(ABC):
+    """An objective that is told when its gradient will be needed, so that it keeps nothing for it otherwise."""
+
+    @abstractmethod
+    def with_gradient(self, theta: Vector, warm_start: Any = None) -> Evaluation:
+        """Evaluate at ``theta``, with the gradient computed at once."""
+
+
 class HasScale(ABC):
     """An objective that declares the size with which a change of its value is compared."""
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from foldless.core.contracts import (
     Box,
+    EvaluatesWithGradient,
     Evaluation,
     HasScale,
     ObjectiveFunction,
@@ -132,7 +133,9 @@ class SearchRun:
         self.trace.append(step)
         if gradient:
             self._kept = None
-        elif self._kept is None or step.value < self._kept.value:
+        elif not isinstance(self.objective, EvaluatesWithGradient) and (
+            self._kept is None or step.value < self._kept.value
+        ):
             self._kept = _Start(theta, step.value, evaluation)
         if self.watch is not None:
             with self._watch_lock:
@@ -142,9 +145,8 @@ class SearchRun:
     def _complete(self, start: "_Start", why: str) -> Step:
         """Return the step of a start with its gradient; it is no further evaluation and not in the trace."""
         self._kept, begun = None, time.perf_counter()
-        return self._new_step(
-            start.theta, start.evaluation or self._evaluation(start.theta), why, True, begun
-        )
+        evaluation = start.evaluation or self._evaluation(start.theta, gradient=True)
+        return self._new_step(start.theta, evaluation, why, True, begun)
 
     def _recall_or_evaluate(self, theta: Vector, why: str, gradient: bool) -> tuple[Step, Evaluation | None]:
         """Return the next step of the checkpoint, or else that of a new evaluation, and the evaluation."""
@@ -152,18 +154,21 @@ class SearchRun:
         if step is not None:
             return step, None
         begun = time.perf_counter()
-        evaluation = self._evaluation(theta)
+        evaluation = self._evaluation(theta, gradient)
         step = self._new_step(theta, evaluation, why, gradient, begun)
         if self._checkpoint is not None:
             self._checkpoint.write(step)
         return step, evaluation
 
-    def _evaluation(self, theta: Vector) -> Evaluation:
+    def _evaluation(self, theta: Vector, gradient: bool) -> Evaluation:
         """Evaluate the objective, from a warm start unless there is a checkpoint.
 
         A search that continues from a checkpoint then has the same digits as one that was never killed.
         """
-        return self.objective(theta, self._warm_start if self._checkpoint is None else None)
+        start = self._warm_start if self._checkpoint is None else None
+        if gradient and isinstance(self.objective, EvaluatesWithGradient):
+            return self.objective.with_gradient(theta, start)
+        return self.objective(theta, start)
 
     def _new_step(
         self, theta: Vector, evaluation: Evaluation, why: str, gradient: bool, begun: float

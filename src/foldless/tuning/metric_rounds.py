@@ -67,8 +67,10 @@ def tune_rounds(tuner: CandidateTuner, kernel: Kernel, number: int = 0) -> Selec
     plain = tuner.tune(kernel, number)
     if plain.outcome.stop.cut_short:
         return plain
-    order = stratified_order(tuner.Y, np.random.default_rng(tuner.seed))[:METRIC_MAX_ROWS]
-    rounds = _rounds_on_halves(tuner, kernel, row_blocks(tuner.Y, order, 2), number, len(plain.outcome.trace))
+    order = stratified_order(tuner.Y, np.random.default_rng(tuner.seed))
+    n_used = min(len(order), METRIC_MAX_ROWS)
+    halves = row_blocks(tuner.Y, order, n_used, 2)
+    rounds = _rounds_on_halves(tuner, kernel, halves, number, len(plain.outcome.trace))
     if not rounds:
         return plain
     best = min(range(len(rounds)), key=lambda r: rounds[r].value)
@@ -77,7 +79,7 @@ def tune_rounds(tuner: CandidateTuner, kernel: Kernel, number: int = 0) -> Selec
     if best == 0 or not np.mean(difference) < -ACCEPT_STANDARD_ERRORS * error:
         return plain
     for one in rounds[:best]:
-        kernel = _learned(tuner, kernel, np.sort(order), one.theta)
+        kernel = _learned(tuner, kernel, np.sort(order[:n_used]), one.theta)
     chosen = rounds[best].stage
     trace = plain.outcome.trace + tuple(step for one in rounds for step in one.stage.steps)
     found = tuner.fit_after(replace(chosen, outcome=replace(chosen.outcome, trace=trace)), kernel, number)

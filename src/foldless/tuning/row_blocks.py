@@ -14,7 +14,7 @@ The blocks are stratified: each has the same shares of the classes, or of the qu
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -23,7 +23,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
-from foldless.core.contracts import Evaluation, HasPrior, HasScale, Machine, Matrix, Vector
+from foldless.core.contracts import (
+    EvaluatesWithGradient,
+    Evaluation,
+    HasPrior,
+    HasScale,
+    Machine,
+    Matrix,
+    Vector,
+)
 from foldless.core.parallel import side_by_side
 from foldless.core.targets import class_index, is_pm1
 from foldless.tuning.objective import Objective
@@ -122,7 +130,7 @@ def _rare_rows(Y: Matrix, order: Rows, n_used: int, n_blocks: int) -> Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class BlockObjective(HasPrior, HasScale):
+class BlockObjective(HasPrior, HasScale, EvaluatesWithGradient):
     """The mean of an objective over blocks of rows; eq. (1).
 
     Parameters
@@ -172,20 +180,41 @@ class BlockObjective(HasPrior, HasScale):
         return self.objectives[0].at(theta)
 
     def __call__(self, theta: Vector, warm_start: Any = None, /) -> Evaluation:
-        """Evaluate every block; undefined in one is undefined."""
+        """Evaluate every block; undefined in one is undefined. A gradient is computed from the beginning."""
+        mean = self._mean(self._evaluate(_values, theta, warm_start))
+        return replace(mean, derive=lambda: self.with_gradient(theta, warm_start).gradient)
+
+    def with_gradient(self, theta: Vector, warm_start: Any = None) -> Evaluation:
+        """Evaluate every block with its gradient; the fit of a block is dropped when both are known."""
+        return self._mean(self._evaluate(_values_and_gradient, theta, warm_start))
+
+    def _evaluate(
+        self, evaluate: Callable[..., Evaluation], theta: Vector, warm_start: Any
+    ) -> list[Evaluation]:
         starts = warm_start if warm_start is not None else [None] * len(self.objectives)
-        tasks = [partial(one, theta, start) for one, start in zip(self.objectives, starts, strict=True)]
-        found = side_by_side(tasks, self.n_jobs)
+        pairs = zip(self.objectives, starts, strict=True)
+        return side_by_side([partial(evaluate, one, theta, start) for one, start in pairs], self.n_jobs)
+
+    def _mean(self, found: Sequence[Evaluation]) -> Evaluation:
+        gradients = [one.gradient for one in found]
+        known = all(gradient is not None for gradient in gradients)
+        gradient = np.asarray(self.weights @ np.array(gradients)) if known else None
         return Evaluation(
             float(self.weights @ [one.value for one in found]),
-            partial(self._gradient, found),
+            derive=lambda: gradient,
             note=next((one.note for one in found if one.note), ""),
             warm_start=[one.warm_start for one in found],
             n_rows=self.n_rows,
         )
 
-    def _gradient(self, found: Sequence[Evaluation]) -> Vector | None:
-        gradients = side_by_side([partial(getattr, one, "gradient") for one in found], self.n_jobs)
-        if any(gradient is None for gradient in gradients):
-            return None
-        return np.asarray(self.weights @ np.array(gradients))
+
+def _values(objective: Objective, theta: Vector, warm_start: Any) -> Evaluation:
+    """Return an evaluation that keeps nothing of the fit but its warm start."""
+    found = objective(theta, warm_start)
+    return Evaluation(found.value, note=found.note, warm_start=found.warm_start)
+
+
+def _values_and_gradient(objective: Objective, theta: Vector, warm_start: Any) -> Evaluation:
+    found = objective(theta, warm_start)
+    gradient = found.gradient
+    return Evaluation(found.value, lambda: gradient, note=found.note, warm_start=found.warm_start)
