@@ -1,5 +1,6 @@
 """Jackknife+ intervals of the same kernel ridge regression: all left-out models from one solve, or from n fits."""
 
+import importlib
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -66,10 +67,12 @@ class ManyFits(JackknifePlus):
 
     def intervals(self, split: Split) -> NDArray[Any]:
         """Return the ends from n fits."""
-        from mapie.regression import CrossConformalRegressor
+        conformal = importlib.import_module("mapie.regression")
 
         machine = KernelRidge(kernel="rbf", gamma=1 / (2 * WIDTH**2), alpha=ALPHA)
-        model = CrossConformalRegressor(machine, confidence_level=LEVEL, method="plus", cv=LeaveOneOut())
+        model = conformal.CrossConformalRegressor(
+            machine, confidence_level=LEVEL, method="plus", cv=LeaveOneOut()
+        )
         model.fit_conformalize(split.X, split.y)
         return np.asarray(model.predict_interval(split.X_test[:TEST_ROWS])[1][:, :, 0])
 
