@@ -109,5 +109,7 @@ def _smallest_ball(solution: SupportSolution) -> tuple[float, Vector, Vector]:
     n, k = solution.n, solution.gram.diag() + solution.ridge
     ridge = np.maximum(solution.ridge, BALL_RIDGE_FRACTION * np.mean(k))
     beta, _, _ = solve_box(BoxQP(solution.gram, np.ones(n), np.full(n, np.inf), ridge, True, k / 2, 1.0))
+    # On features a small ridge costs digits of the sum, and only a point with the sum 1 has an error of second order.
+    beta = beta / beta.sum()
     radius2 = beta @ k - beta @ (solution.gram.matmul(beta) + solution.ridge * beta)
     return float(radius2), beta, beta

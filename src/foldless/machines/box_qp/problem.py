@@ -18,7 +18,6 @@ and the gradient :math:`g_i = y_i(K\beta + b - c)_i + D_i \alpha_i` is :math:`\g
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,15 +45,11 @@ class Block:
     bias: bool
 
     @cached_property
-    def _weak(self) -> bool:
-        """Whether digits are lost when one divides by the ridge."""
-        return bool(np.min(self.ridge) <= DIVISIBLE_RIDGE * np.mean(self.gram.diag()))
-
-    @cached_property
     def _factor(self) -> Factor | None:
-        """Factor of the Gram, where the ridge is large enough to divide by; on features any positive ridge is."""
-        too_small = self._weak if self.gram.dense else np.min(self.ridge) <= 0
-        return None if too_small else self.gram.factor(1 / self.ridge, self.bias)
+        """Factor of the Gram, where the ridge is large enough to divide by; on features any ridge is."""
+        least = DIVISIBLE_RIDGE * np.mean(self.gram.diag()) if self.gram.dense else 0.0
+        weak = np.min(self.ridge) <= least
+        return None if weak else self.gram.factor(1 / self.ridge, self.bias)
 
     @cached_property
     def _root(self) -> Matrix:
@@ -78,23 +73,13 @@ class Block:
     def solve(self, r: Matrix) -> Matrix:
         """Return the first rows of the inverse times ``(r, 0)``."""
         if self._factor is not None:
-            v = self._factor.solve(r)
-            return self._refined(v, r) if self._weak else v
+            return self._factor.solve(r)
         v = self._plain(r)
         return v - np.multiply.outer(self._ones, (self._ones @ r) / self._ones.sum()) if self.bias else v
 
-    def _refined(self, v: Matrix, r: Matrix) -> Matrix:
-        """Return the solution ``v`` of :meth:`solve` after one step of iterative refinement."""
-        v = self._balanced(v)
-        return self._balanced(v + cast(Factor, self._factor).solve(r - self.matmul(v)))
-
-    def _balanced(self, v: Matrix) -> Matrix:
-        """Return ``v`` with columns that sum to zero, as the border demands."""
-        return v - v.mean(axis=0) if self.bias else v
-
-    def matmul(self, v: Matrix) -> Matrix:
+    def matmul(self, v: Vector) -> Vector:
         """Return ``(K + D) v``."""
-        return self.gram.matmul(v) + (self.ridge * v.T).T
+        return self.gram.matmul(v) + self.ridge * v
 
     def border(self, r: Vector, v: Vector) -> float:
         """Return the multiplier that belongs to ``v = solve(r)``."""
