@@ -186,6 +186,9 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
         self._store(selection)
         self.support_ = self._rows[np.flatnonzero(np.any(selection.solution.alpha != 0, axis=1))]
         outputs = _loo_columns(selection)
+        if _refits(selection):
+            # Left-out models at new points are refitted too, when they are first needed.
+            self._refitted = np.flatnonzero(np.any(selection.solution.alpha != 0, axis=1))
         self._posterior = self._posterior_of(selection)
         self.calibration_ = calibrate(outputs, Y, weights) if self._posterior is None else None
         self._keep_left_out(outputs)
@@ -311,7 +314,12 @@ def _look_up(what: str, name: str, table: Mapping[str, Any]) -> Any:
 
 def _loo_columns(selection: Selection) -> Matrix:
     """Return leave-one-out outputs (n, k); those of the hinge machine by refits only if the criterion is ``"loo"``."""
-    by_refits = selection.criterion.name == "loo"
-    if not by_refits or isinstance(selection.solution, CellSolution):
+    if not _refits(selection):
         return left_out_outputs(selection.solution)
     return np.column_stack([loo_outputs(column) for column in selection.solution.columns])
+
+
+def _refits(selection: Selection) -> bool:
+    """Return whether the rows of a hinge machine are left out by refits, as the criterion ``"loo"`` does."""
+    by_cells = isinstance(selection.solution, CellSolution)
+    return selection.criterion.name == "loo" and isinstance(selection.machine, HingeSVM) and not by_cells
