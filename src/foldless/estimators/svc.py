@@ -33,7 +33,7 @@ from foldless.kernels.evaluate import diagonal
 from foldless.kernels.families import Families
 from foldless.machines import HingeSVM, SquaredHingeSVM
 from foldless.tuning.cellwise import CellSolution
-from foldless.tuning.lookup import as_criterion, as_kernel
+from foldless.tuning.lookup import as_criterion, as_kernel, tied_for
 from foldless.tuning.result import Selection
 
 MACHINES = {"hinge": HingeSVM, "squared_hinge": SquaredHingeSVM}
@@ -57,7 +57,7 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
     Parameters
     ----------
     kernel : str, Kernel or list, default="rbf"
-        ``"rbf"``, ``"rbf-ard"`` (a length scale per feature), ``"laplacian"``, ``"matern"``, ``"poly"``, ``"linear"``,
+        ``"rbf"``, ``"rbf-ard"`` (a length scale per feature, tied), ``"laplacian"``, ``"matern"``, ``"poly"``, ``"linear"``,
         ``"sinc"``, ``"precomputed"``, any kernel of ``sklearn.gaussian_process.kernels`` (its bounds are respected, and
         ``"fixed"`` parameters stay), or a list of candidates from which the criterion chooses one. A kernel given by
         name gets an amplitude if the criterion needs one (the evidences) and an offset if the bias is ``"kernel"``.
@@ -180,7 +180,7 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
             Y,
             machine_type(C, bias == "free", weights),
             kernel=self._candidates(X, criterion, bias),
-            criterion=criterion,
+            criterion=tied_for(self._kernels, criterion),
             tune_machine=tune_C,
         )
         self._store(selection)
