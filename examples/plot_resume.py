@@ -18,7 +18,7 @@ from foldless.datasets import make_twonorm
 
 X, y = make_twonorm(200, random_state=0)
 file = Path(tempfile.mkdtemp()) / "search.jsonl"
-machine = KernelLogisticRegression(kernel="rbf-ard", gram="dense")
+machine = KernelLogisticRegression(kernel="rbf-ard-free", gram="dense")
 
 
 def search(budget):

@@ -5,6 +5,7 @@ from bench.tables.coverage import Coverage
 from bench.tables.criteria_cost import CriteriaCost
 from bench.tables.gold import Gold
 from bench.tables.growth import Growth
+from bench.tables.jackknife import Jackknife
 from bench.tables.kernel_search import KernelSearchTable
 from bench.tables.many_rows import ManyRows
 from bench.tables.multiclass import Multiclass
@@ -35,5 +36,6 @@ ALL: tuple[Table, ...] = (
     CriteriaCost(),
     Gold(),
     Coverage(),
+    Jackknife(),
 )
 TABLES = {table.name: table for table in ALL}

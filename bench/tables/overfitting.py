@@ -17,7 +17,7 @@ BASE = "one width"
 
 
 def _per_feature(**options: Any) -> KernelLogisticRegression:
-    return KernelLogisticRegression("rbf-ard", **options)
+    return KernelLogisticRegression("rbf-ard-free", **options)
 
 
 class Overfitting(Table):
@@ -53,6 +53,7 @@ class Overfitting(Table):
         models = {
             BASE: KernelLogisticRegression(),
             "one width, ensemble": KernelSearch(KernelLogisticRegression(), ensemble=True),
+            "tied": KernelLogisticRegression("rbf-ard"),
             "free": _per_feature(),
             "free, by evidence": _per_feature(criterion="evidence"),
             "prior 0.1": _per_feature(criterion=HyperPrior("loo", 0.1)),

@@ -1,6 +1,7 @@
 """kernel="auto" on data frames with categories, texts and truth values."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,7 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.gaussian_process.kernels import RBF
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -19,9 +21,9 @@ from foldless import (
     KernelSubsetRegressor,
     KernelSVC,
 )
-from foldless.core.errors import DataError
+from foldless.core.errors import DataError, InputScaleWarning
 from foldless.estimators.columns import learn_codes
-from foldless.kernels import Columns
+from foldless.kernels import Categorical, Columns
 
 RNG = np.random.default_rng(0)
 N = 90
@@ -184,6 +186,52 @@ def test_codes_are_for_frames():
     assert learn_codes(np.array([["a"]], dtype=object)) is None
     codes = learn_codes(FRAME)
     assert codes.categorical == [1, 2]
-    assert codes.numeric == [0]
     array = np.zeros((2, 3))
     assert codes.encode(array) is array
+
+
+# Kernels that name the columns with categories themselves.
+
+
+def test_a_kernel_for_categories_takes_texts():
+    kernel = Columns(RBF(1.0), ["size"]) * Columns(Categorical(1.0), ["ward", "smokes"])
+    model = KernelRidgeRegressor(kernel).fit(FRAME, EFFECT + NOISE)
+    codes = FRAME.assign(ward=pd.factorize(FRAME["ward"])[0], smokes=SMOKES.astype(int))
+    expected = KernelRidgeRegressor(kernel).fit(codes, EFFECT + NOISE)
+    assert model.predict(FRAME) == pytest.approx(expected.predict(codes))
+    assert list(model.column_codes_.levels) == ["ward", "smokes"]
+
+
+def test_texts_that_some_kernel_reads_as_numbers_are_refused():
+    for kernel in (RBF() + Columns(Categorical(), ["ward"]), [Columns(Categorical(), ["ward"]), "rbf"]):
+        with pytest.raises(DataError, match="column 'ward' of X holds text"):
+            KernelRidgeRegressor(kernel).fit(FRAME, EFFECT)
+
+
+def test_a_fitted_kernel_can_be_fitted_again():
+    model = KernelRidgeRegressor("auto").fit(FRAME, EFFECT + NOISE)
+    again = KernelRidgeRegressor(**model.params_at(model.selection_.outcome.best.theta)).fit(
+        FRAME, EFFECT + NOISE
+    )
+    assert again.predict(FRAME) == pytest.approx(model.predict(FRAME), rel=1e-6)
+
+
+def test_intervals_and_sets_take_frames():
+    for calibration in ("same", "split"):
+        model = KernelRidgeRegressor("auto", calibration=calibration).fit(FRAME, EFFECT + NOISE)
+        low, high = model.predict_interval(FRAME).T
+        assert np.mean((low <= EFFECT) & (high >= EFFECT)) > 0.7
+        labels = KernelLSSVC("auto", calibration=calibration).fit(FRAME, EFFECT > 0.5)
+        assert labels.predict_set(FRAME).shape == (N, 2)
+
+
+def test_widths_of_single_columns_need_no_common_scale():
+    big = FRAME.assign(large=1000 * RNG.normal(size=N))[["size", "large"]]
+    apart = Columns(RBF(1.0), "size") + Columns(RBF(1000.0), "large")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", InputScaleWarning)
+        KernelRidgeRegressor(apart).fit(big, EFFECT)
+    for kernel in (Columns(RBF(1.0), ["size", "large"]), "auto"):
+        frame = FRAME.assign(large=big["large"]) if kernel == "auto" else big
+        with pytest.warns(InputScaleWarning, match="'size'.*'large'"):
+            KernelRidgeRegressor(kernel).fit(frame, EFFECT)

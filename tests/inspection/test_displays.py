@@ -119,7 +119,7 @@ def test_reliability_needs_probabilities_of_two_classes():
 
 def test_relevances_are_inverse_length_scales_the_largest_on_top(ripley):
     X, y = ripley
-    model = KernelLogisticRegression("rbf-ard").fit(X, y)
+    model = KernelLogisticRegression("rbf-ard-free").fit(X, y)
     display = RelevanceDisplay.from_estimator(model, ["a", "b"])
     assert display.relevance == pytest.approx(1 / model.kernel_.length_scale)
     top = display.ax_.get_yticklabels()[0].get_text()

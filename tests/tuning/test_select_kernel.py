@@ -7,6 +7,7 @@ from foldless import select_kernel
 from foldless.core.errors import CriterionWarning, Undefined, UnknownName
 from foldless.core.targets import as_columns
 from foldless.criteria import FSM, LOO, CenteredAlignment, Spectral
+from foldless.datasets import make_banana
 from foldless.grams import DenseGram
 from foldless.grams.builders import DenseBuilder
 from foldless.machines import LSSVM, NoMachine
@@ -195,3 +196,29 @@ def test_squares_of_gaussians_are_the_gaussians_of_half_the_width(moons, monkeyp
     assert (
         approx(Matern(0.9 / np.sqrt(2))(X), rel=1e-12, abs=1e-15) == ladder.gram(Matern(0.9 / np.sqrt(2))).K
     )
+
+
+# The default criterion.
+
+
+def test_kernels_of_one_family_are_compared_by_the_spectral_measure(moons):
+    candidates = (RBF(), {"length_scale": WIDTHS})
+    default, spectral = select_kernel(*moons, candidates), select_kernel(*moons, candidates, "spectral")
+    assert default.kernel == spectral.kernel
+    assert default.value == spectral.value
+
+
+@pytest.mark.parametrize("make", [make_moons, make_banana])
+def test_a_linear_kernel_does_not_win_where_the_border_is_curved(make):
+    X, y = make(150, noise=0.2, random_state=0) if make is make_moons else make(150, random_state=0)
+    names = ["linear", "rbf", "matern", "laplacian"]
+    assert "DotProduct" in str(select_kernel(X, y, names, "spectral").kernel)
+    choice = select_kernel(X, y, names, machine=LSSVM(1e-4))
+    assert "DotProduct" not in str(choice.kernel)
+    assert choice.machine.C > 1e-3
+
+
+def test_families_cannot_be_compared_without_the_matrix(moons):
+    with pytest.warns(CriterionWarning, match="candidates of one family, or gram='lowrank'"):
+        select_kernel(*moons, ["linear", "rbf"], gram="chunked")
+    assert select_kernel(*moons, ["linear", "rbf"], gram="lowrank").kernel

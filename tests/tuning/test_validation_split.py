@@ -63,8 +63,8 @@ def test_rows_set_aside_keep_the_classes_in_proportion(rng):
 
 def test_an_estimator_takes_it_as_a_search(noisy):
     X, Y = noisy
-    model = KernelLogisticRegression("rbf-ard", search=EarlyStopping(LBFGS(), seed=4)).fit(X, Y[:, 0])
-    late = KernelLogisticRegression("rbf-ard").fit(X, Y[:, 0])
+    model = KernelLogisticRegression("rbf-ard-free", search=EarlyStopping(LBFGS(), seed=4)).fit(X, Y[:, 0])
+    late = KernelLogisticRegression("rbf-ard-free").fit(X, Y[:, 0])
     assert model.criterion_value_ > late.criterion_value_
     assert len(model.loo_decision_) == 60
 

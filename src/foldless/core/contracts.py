@@ -102,6 +102,9 @@ class Machine(ABC):
         """Whether left-out outputs, which need no refit, are those of refits up to rounding."""
         return False
 
+    loss_in_nats: ClassVar[bool] = False
+    """Whether its loss is minus a log likelihood, so that sums of left-out losses are nats."""
+
     bias: bool = False
     """Whether an unpenalised constant is part of the model."""
 
@@ -436,6 +439,7 @@ class Stop(Enum):
     INTERRUPTED = "The search was interrupted; the best step so far was kept."
     NOISE = "No component of the gradient stands out from its noise."
     SAMPLED = "All draws were taken."
+    STEPS = "All steps that the number of rows allows were taken."
     NOTHING = "Nothing was left to tune."
 
     @property

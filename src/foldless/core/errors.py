@@ -166,8 +166,8 @@ class InputScaleWarning(AdviceWarning):
     def __init__(self, small: object, small_scale: float, large: object, large_scale: float):
         super().__init__(
             f"the standard deviations of the columns range from {small_scale:.2g} (column {small!r}) to "
-            f"{large_scale:.2g} (column {large!r}), and the kernel has one length scale for all, so that the small ones are ignored. Scale "
-            "them: make_pipeline(StandardScaler(), ...); or use kernel='rbf-ard'."
+            f"{large_scale:.2g} (column {large!r}), and the kernel has one length scale for them, so that the small ones "
+            "are ignored. Scale them: make_pipeline(StandardScaler(), ...); or use kernel='rbf-ard'."
         )
 
 

@@ -23,6 +23,7 @@ from foldless.criteria.radius_margin import RadiusMargin
 from foldless.criteria.sic import SIC
 from foldless.criteria.span import SmoothedSpan, Span
 from foldless.criteria.spectral import Spectral
+from foldless.criteria.tied import Tied
 from foldless.criteria.xi_alpha import XiAlpha
 
 __all__ = [
@@ -54,6 +55,7 @@ __all__ = [
     "SmoothedSpan",
     "Span",
     "Spectral",
+    "Tied",
     "XiAlpha",
     "loo_outputs",
     "reads",

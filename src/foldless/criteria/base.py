@@ -88,6 +88,9 @@ class Criterion:
     needs_fit: ClassVar[bool] = True
     """Whether it reads a solution; False if the problem (Gram, labels, C, loss) is enough, so that nothing is solved."""
 
+    may_be_negative: ClassVar[bool] = False
+    """Whether a cost that is not in nats can fall below zero, so that it has no logarithm."""
+
     # Type of solution -> name of the method that reads it.
     _readers: ClassVar[dict[type, str]] = {}
 
@@ -139,6 +142,10 @@ class Criterion:
         """
         return self
 
+    def in_nats(self, machine: Machine) -> bool:
+        """Return whether its values for a machine are nats a row; otherwise only their ratios mean something."""
+        return self.unit == "nats a row" or machine.loss_in_nats
+
     def approximates(self, machine: Machine) -> bool:
         """Return whether its formula for a machine is an approximation that :meth:`corrected` can check."""
         return False
@@ -169,6 +176,10 @@ class Criterion:
             Of the cost of the parameters, in ``kernel.theta`` followed by ``machine.theta``.
         """
         return reading, np.zeros(len(kernel.theta) + (0 if machine is None else len(machine.theta)))
+
+    def tied_groups(self, kernel: Kernel) -> list[slice]:
+        """Return the groups of parameters, as slices of ``kernel.theta``, whose differences it penalises: none here."""
+        return []
 
     def prior(self, kernel: Kernel, machine: Machine | None = None) -> tuple[Vector, Vector]:
         """Return centres and deviations of normal densities of the parameters; infinite deviations are no density."""

@@ -1,33 +1,19 @@
 r"""Normal priors on the logarithms of a kernel's parameters and of C, added to any criterion."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from functools import reduce
-from typing import Any, Self
+from dataclasses import dataclass
 
 import numpy as np
-from sklearn.gaussian_process.kernels import Kernel, Product
+from sklearn.gaussian_process.kernels import Kernel
 
-from foldless.core.contracts import Gram, Machine, Matrix, Reading, Vector
-from foldless.core.errors import UnknownName
-from foldless.core.memo import cached_property
-from foldless.criteria.base import BY_NAME, Criterion
+from foldless.core.contracts import Machine, Reading, Vector
+from foldless.criteria.penalised import PenalisedCriterion, parameters, roles
 
 # Length scales have a normal prior about their own mean, of deviation 1 in the logarithm.
 TIED_LENGTH_SCALES = (None, 1.0)
 
 
-def _of_inner(attribute: str) -> Any:
-    """Return a property that has the value it has for the criterion inside."""
-
-    def value(self: "HyperPrior") -> Any:
-        return getattr(self.inner_criterion, attribute)
-
-    return property(value, doc=f"``{attribute}`` of the criterion.")
-
-
 @dataclass(frozen=True)
-class HyperPrior(Criterion):
+class HyperPrior(PenalisedCriterion):
     r"""Another criterion, plus minus the logarithm of normal densities of the logarithms of the parameters.
 
     With a length scale per feature many parameters are chosen, and a criterion can be over-fitted by them. This adds
@@ -71,40 +57,17 @@ class HyperPrior(Criterion):
     4.0
     """
 
-    criterion: str | Criterion = "loo"
     strength: float = 1.0
     length_scale: tuple[float | None, float] | None = TIED_LENGTH_SCALES
     amplitude: tuple[float, float] | None = None
     C: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.criterion, Criterion) and self.criterion not in BY_NAME:
-            raise UnknownName("criterion", self.criterion, BY_NAME)
+        super().__post_init__()
         if not self.strength >= 0:
             raise ValueError(f"strength must not be negative, got {self.strength!r}.")
         for name in ("length_scale", "amplitude", "C"):
             _check(name, getattr(self, name))
-
-    @cached_property
-    def inner_criterion(self) -> Criterion:
-        """The criterion that the prior is added to."""
-        return self.criterion if isinstance(self.criterion, Criterion) else BY_NAME[self.criterion]()
-
-    name = _of_inner("name")
-    title = _of_inner("title")
-    unit = _of_inner("unit")
-    tunes_kernel = _of_inner("tunes_kernel")
-    reason_against = _of_inner("reason_against")
-    may_diverge_in_C = _of_inner("may_diverge_in_C")
-    ignores_machine = _of_inner("ignores_machine")
-    needs_fit = _of_inner("needs_fit")
-    needs_proper_offset = _of_inner("needs_proper_offset")
-    needs_amplitude = _of_inner("needs_amplitude")
-    value_scale = _of_inner("value_scale")
-
-    def __call__(self, solution: Any) -> Reading:
-        """Return the cost of a solution per row, by the criterion alone; a solution does not know its kernel."""
-        return self.inner_criterion(solution)
 
     def with_penalty(
         self, reading: Reading, kernel: Kernel, machine: Machine | None = None
@@ -120,37 +83,16 @@ class HyperPrior(Criterion):
             terms["total"] = reading.parts["total"] + penalty
         return reading.plus(per_row, terms), pull / reading.divisor
 
-    def approximates(self, machine: Machine) -> bool:
-        """Return whether the criterion can check its formula for a machine."""
-        return self.inner_criterion.approximates(machine)
-
-    def corrected(self, solution: Any) -> Self:
-        """Return the prior with its criterion corrected, or itself if that holds."""
-        corrected = self.inner_criterion.corrected(solution)
-        return self if corrected == self.inner_criterion else replace(self, criterion=corrected)
-
-    def with_data_estimates(self, machine: Machine, grams: Iterable[Gram], Y: Matrix) -> Self:
-        """Return the prior with the data estimates of its criterion fixed."""
-        return replace(self, criterion=self.inner_criterion.with_data_estimates(machine, grams, Y))
-
-    def amplitude_bounds(self, loss_power: int) -> tuple[float, float]:
-        """Return the range that the criterion allows."""
-        return self.inner_criterion.amplitude_bounds(loss_power)
-
-    def warning_for(self, solution: Any) -> str:
-        """Return the warning of the criterion."""
-        return self.inner_criterion.warning_for(solution)
-
     def penalty(self, kernel: Kernel, machine: Machine | None = None) -> tuple[float, Vector]:
         """Return (1) and its gradient in ``kernel.theta`` followed by ``machine.theta``; C counts with a machine only."""
         centre, deviation = self.prior(kernel, machine)
-        away = _theta(kernel, machine) - centre
+        away = parameters(kernel, machine) - centre
         pull = self.strength * away / deviation**2
         return float(pull @ away / 2), pull
 
     def prior(self, kernel: Kernel, machine: Machine | None = None) -> tuple[Vector, Vector]:
         """Return centres and deviations of the normal densities; the centre of tied length scales is their mean."""
-        theta = _theta(kernel, machine)
+        theta = parameters(kernel, machine)
         centre, deviation = np.zeros(len(theta)), np.full(len(theta), np.inf)
         priors = {"length_scale": self.length_scale, "amplitude": self.amplitude, "C": self.C}
         for role, entries in [*roles(kernel), ("C", slice(len(kernel.theta), len(theta)))]:
@@ -159,14 +101,6 @@ class HyperPrior(Criterion):
                 centre[entries] = np.mean(theta[entries]) if prior[0] is None else np.log(prior[0])
                 deviation[entries] = prior[1]
         return centre, deviation
-
-    def nats_per_unit(self, machine: Machine, n: int, k: int) -> float:
-        """Return the nats in one unit of the criterion."""
-        return self.inner_criterion.nats_per_unit(machine, n, k)
-
-
-def _theta(kernel: Kernel, machine: Machine | None) -> Vector:
-    return np.r_[kernel.theta, np.zeros(0) if machine is None else machine.theta]
 
 
 def _check(name: str, prior: tuple[float | None, float] | None) -> None:
@@ -179,24 +113,3 @@ def _check(name: str, prior: tuple[float | None, float] | None) -> None:
         raise ValueError(
             f"{name} must be a pair of a positive natural value and a positive deviation of its logarithm, got {prior!r}."
         )
-
-
-def roles(kernel: Kernel) -> list[tuple[str, slice]]:
-    """Return the length scales and amplitudes among a kernel's free parameters, as (role, slice of ``kernel.theta``)."""
-    found, begin = [], 0
-    for parameter in kernel.hyperparameters:
-        if parameter.fixed:
-            continue
-        end = begin + parameter.n_elements
-        found.append((_role(kernel, parameter.name), slice(begin, end)))
-        begin = end
-    return [pair for pair in found if pair[0]]
-
-
-def _role(kernel: Kernel, name: str) -> str:
-    """Return ``"length_scale"``, ``"amplitude"`` (a constant that multiplies a kernel), or '' for anything else."""
-    *path, last = name.split("__")
-    if last == "length_scale":
-        return last
-    multiplies = bool(path) and isinstance(reduce(getattr, path[:-1], kernel), Product)
-    return "amplitude" if last == "constant_value" and multiplies else ""

@@ -109,34 +109,40 @@ def changes_of(solution: Any, point_map: Matrix | None = None) -> tuple[Change, 
         Turns kernel values (p, q) at the points that carry the fit into those at the rows, ``cross @ point_map.T``:
         the transposed map from ``alpha`` to coefficients. By default the points are the rows.
     """
-    return _changes(solution, np.eye(solution.gram.n) if point_map is None else point_map)
+    return _changes(solution, point_map)
 
 
 @singledispatch
-def _changes(solution: Any, T: Matrix) -> tuple[Change, ...]:
+def _changes(solution: Any, T: Matrix | None) -> tuple[Change, ...]:
     raise TypeError(f"no left-out models for {type(solution).__name__}.")
 
 
 @_changes.register
-def _(solution: ColumnwiseSolutions, T: Matrix) -> tuple[Change, ...]:
+def _(solution: ColumnwiseSolutions, T: Matrix | None) -> tuple[Change, ...]:
     return tuple(change for column in solution.columns for change in _changes(column, T))
 
 
 @_changes.register
-def _(solution: LinearSolution, T: Matrix) -> tuple[Change, ...]:
+def _(solution: LinearSolution, T: Matrix | None) -> tuple[Change, ...]:
     root, smoother = solution.smoother.root, solution.smoother
     r = solution.loo_residuals if root is None else solution.loo_residuals / root[:, None]
     m = _shares(row_weights(solution.machine, solution.n), solution.machine.bias)
     constants = m - smoother.target_weights(solution.gram.matmul(m))
-    return (Change(smoother.target_weights(T).T, constants, solution.fraction_of_one_row[:, None] * r),)
+    weights = smoother.target_weight_matrix() if T is None else smoother.target_weights(T)
+    return (Change(weights.T, constants, solution.fraction_of_one_row[:, None] * r),)
 
 
 @_changes.register
-def _(solution: LSSVMSolution, T: Matrix) -> tuple[Change, ...]:
+def _(solution: LSSVMSolution, T: Matrix | None) -> tuple[Change, ...]:
     m = _shares(solution.v, solution.machine.bias)
     constants = m - solution.factor.solve(solution.gram.matmul(m))
     steps = solution.loo_residuals / solution.row_counts[:, None]
-    return (Change(solution.factor.solve(T).T, constants, steps),)
+    return (Change(solution.factor.solve(_map(T, solution)).T, constants, steps),)
+
+
+def _map(point_map: Matrix | None, solution: Any) -> Matrix:
+    """Return the map from rows to points (n, q), by default the identity."""
+    return np.eye(solution.gram.n) if point_map is None else point_map
 
 
 def _shares(weights: Vector, bias: bool) -> Vector:
@@ -145,7 +151,7 @@ def _shares(weights: Vector, bias: bool) -> Vector:
 
 
 @_changes.register
-def _(solution: SmoothSolution, T: Matrix) -> tuple[Change, ...]:
+def _(solution: SmoothSolution, T: Matrix | None) -> tuple[Change, ...]:
     omega, C = solution.precision, solution.C
 
     def residual(M: Matrix) -> Matrix:
@@ -156,12 +162,12 @@ def _(solution: SmoothSolution, T: Matrix) -> tuple[Change, ...]:
     if solution.machine.bias:
         constants = C / omega.sum() - residual(solution.gram.matmul(omega / omega.sum()))
     steps = solution.fraction_of_one_row * solution.a / solution.one_minus_leverage
-    return (Change(residual(T).T, constants, steps[:, None]),)
+    return (Change(residual(_map(T, solution)).T, constants, steps[:, None]),)
 
 
 @_changes.register
-def _(solution: SoftmaxSolution, T: Matrix) -> tuple[Change, ...]:
-    space, phi = solution.space, solution.fraction_of_one_row
+def _(solution: SoftmaxSolution, T: Matrix | None) -> tuple[Change, ...]:
+    T, space, phi = _map(T, solution), solution.space, solution.fraction_of_one_row
     F, penalised = space.F, space.D > 0
     k, q = space.Q.shape[1], F.shape[1]
     VW = np.matmul(solution.V, phi[:, None, None] * solution.state.W)
@@ -173,24 +179,24 @@ def _(solution: SoftmaxSolution, T: Matrix) -> tuple[Change, ...]:
     norms = np.sum(F[:, penalised] ** 2, axis=0)
     from_kernel = solution.C * F[:, penalised] / norms
     shift = from_kernel.T @ solution.gram.matmul(_shares(np.ones(len(F)), solution.machine.bias))
-    ones = np.ones((len(F), 1))
+    features, ones = T.T @ from_kernel, np.ones((len(F), 1))
 
     def change(weights: Vector) -> Change:
         B = np.tensordot(weights, moved, axes=1)
         constants = B[~penalised].sum(axis=0) - shift @ B[penalised]
-        return Change(T.T @ from_kernel @ B[penalised], constants, ones)
+        return Change(features @ B[penalised], constants, ones)
 
     return tuple(change(weights) for weights in space.Q)
 
 
 @_changes.register
-def _(solution: SquaredHingeSolution, T: Matrix) -> tuple[Change, ...]:
-    return (_change_of_free(solution, T),)
+def _(solution: SquaredHingeSolution, T: Matrix | None) -> tuple[Change, ...]:
+    return (_change_of_free(solution, _map(T, solution)),)
 
 
 @_changes.register
-def _(solution: SVMSolution, T: Matrix) -> tuple[Change, ...]:
-    free, bounded = solution.free, solution.upper
+def _(solution: SVMSolution, T: Matrix | None) -> tuple[Change, ...]:
+    T, free, bounded = _map(T, solution), solution.free, solution.upper
     if solution.bias and free.size < 2:
         # The span does not exist: the machine is refitted without each support vector.
         nothing = Change(np.zeros((T.shape[1], solution.n)), np.zeros(solution.n), np.ones((solution.n, 1)))
@@ -232,7 +238,7 @@ def refitted_changes(
     Where the machine cannot be fitted without a row (the last one of its class), that row keeps its change.
     """
     gram, Y, machine = solution.gram, solution.Y, solution.machine
-    T = np.eye(gram.n) if point_map is None else point_map
+    T = _map(point_map, solution)
     alpha, b = np.reshape(solution.alpha, (gram.n, -1)), np.atleast_1d(solution.b)
     fitted, moved, constants = [], [], []
     for i in rows:

@@ -92,6 +92,7 @@ class SIC(Criterion):
     reference: Matrix | Gram | None = None
     name: ClassVar[str] = "sic"
     title: ClassVar[str] = "Subspace information criterion"
+    may_be_negative: ClassVar[bool] = True
     unit: ClassVar[str] = "squared norm of the error"
 
     def __post_init__(self) -> None:

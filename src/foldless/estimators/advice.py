@@ -1,7 +1,7 @@
 """Warnings about fits that are likely to disappoint: the reason, in numbers, and a cure. At most one of a kind per fit."""
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from foldless.core.errors import (
     ManyParametersWarning,
 )
 from foldless.core.targets import class_index, is_pm1
+from foldless.kernels import Categorical, Columns
 from foldless.tuning.result import Selection
 from foldless.tuning.search_space import SearchSpace
 
@@ -58,18 +59,34 @@ def scale_warning(kernel: Kernel, X: Any, names: Sequence[Any]) -> InputScaleWar
     if issparse(X) or not _tunes_one_length_scale(kernel):
         return None
     deviations = np.std(X, axis=0)
-    columns = np.flatnonzero(deviations > 0)
-    if len(columns) == 0:
-        return None
-    i, j = columns[np.argmin(deviations[columns])], columns[np.argmax(deviations[columns])]
-    if deviations[j] <= MAX_SCALE_RATIO * deviations[i]:
-        return None
-    return InputScaleWarning(names[i], float(deviations[i]), names[j], float(deviations[j]))
+    for group in _columns_of_one_width(kernel, list(range(X.shape[1]))):
+        columns = [column for column in group if deviations[column] > 0]
+        small, large = (pick(columns, key=deviations.__getitem__, default=0) for pick in (min, max))
+        if deviations[large] > MAX_SCALE_RATIO * deviations[small]:
+            return InputScaleWarning(
+                names[small], float(deviations[small]), names[large], float(deviations[large])
+            )
+    return None
 
 
 def _tunes_one_length_scale(kernel: Kernel) -> bool:
     widths = [h for h in kernel.hyperparameters if h.name.endswith("length_scale") and not h.fixed]
     return bool(widths) and all(h.n_elements == 1 for h in widths)
+
+
+def _columns_of_one_width(kernel: Kernel, columns: list[int]) -> Iterator[list[int]]:
+    """Yield groups of columns that share a length scale; codes of categories have no scale."""
+    if isinstance(kernel, Categorical):
+        return
+    if isinstance(kernel, Columns):
+        chosen = [columns[i] for i in kernel.indices(len(columns))]
+        yield from _columns_of_one_width(kernel.kernel, chosen)
+        return
+    parts = [part for part in kernel.get_params(deep=False).values() if isinstance(part, Kernel)]
+    for part in parts:
+        yield from _columns_of_one_width(part, columns)
+    if not parts and _tunes_one_length_scale(kernel):
+        yield columns
 
 
 def constant_warning(outputs: Matrix, Y: Matrix) -> ConstantPredictionWarning | None:

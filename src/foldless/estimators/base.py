@@ -26,7 +26,7 @@ from foldless.estimators.advice import (
     scale_warning,
     warn_about,
 )
-from foldless.estimators.columns import ColumnCodes, bound_kernels, learn_codes
+from foldless.estimators.columns import ColumnCodes, bound_kernels, codes_for
 from foldless.estimators.feature_relevance import relevance
 from foldless.estimators.uncertainty.mixins import IntervalMixin, LeftOutMixin, SetMixin
 from foldless.grams.expansion import CellExpansion, Expansion
@@ -70,13 +70,13 @@ class BaseKernelEstimator(LeftOutMixin, BaseEstimator):
     column_codes_: ColumnCodes | None = None
 
     def _check_data(self, X: ArrayLike, y: ArrayLike, **options: Any) -> tuple[Any, np.ndarray]:
-        codes = self.column_codes_ = learn_codes(X) if self._auto else None
+        self._kernels = bound_kernels(self.kernel, X)
+        codes = self.column_codes_ = codes_for(self._kernels, X)
         frame = X if codes is None else codes.encode(X)
         with naming_text_columns(frame):
             points, targets = validate_data(
                 self, frame, y, accept_sparse="csr", dtype=np.float64, ensure_min_samples=MIN_ROWS, **options
             )
-        self._kernels = bound_kernels(self.kernel, X)
         if self._pairwise:
             check_semidefinite(points, "the precomputed Gram matrix of the training points")
         return points, targets
@@ -181,11 +181,7 @@ class BaseKernelEstimator(LeftOutMixin, BaseEstimator):
         if not self._pairwise:
             outputs = self._outputs_at(X[:ADVICE_MAX_ROWS])
             names = getattr(self, "feature_names_in_", range(X.shape[1]))
-            numbers = X
-            if self.column_codes_ is not None:
-                numeric = self.column_codes_.numeric
-                numbers, names = X[:, numeric], [names[i] for i in numeric]
-            found.append(scale_warning(selection.objective.kernel, numbers, names))
+            found.append(scale_warning(selection.objective.kernel, X, names))
             found.append(constant_warning(outputs, Y[:ADVICE_MAX_ROWS]))
         warn_about(found)
 

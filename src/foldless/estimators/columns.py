@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.gaussian_process.kernels import Kernel
+from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, WhiteKernel
 
 from foldless.core.errors import DataError
+from foldless.kernels import Categorical, Columns
 from foldless.kernels.columns import bind_columns
 
 # Beginnings of the names that pandas and polars give to the types of columns with categories.
@@ -45,11 +46,6 @@ class ColumnCodes:
         """Numbers of the columns with categories."""
         return [i for i, name in enumerate(self.names) if name in self.levels]
 
-    @property
-    def numeric(self) -> list[int]:
-        """Numbers of the other columns."""
-        return [i for i, name in enumerate(self.names) if name not in self.levels]
-
     def encode(self, X: Any) -> Any:
         """Return a data frame with codes in place of categories; an array must hold codes already and stays as it is.
 
@@ -72,6 +68,54 @@ class ColumnCodes:
         number = {level: float(code) for code, level in enumerate(self.levels[name])}
         values = _plain_values(X, name)
         return np.array([number.get(value, UNKNOWN_CODE) for value in values])
+
+
+def number_columns(kernel: str | Kernel, n_columns: int) -> set[int]:
+    """Return the columns that a kernel reads as numbers: all but those that only a kernel for categories sees.
+
+    Examples
+    --------
+    >>> from foldless.kernels import Categorical, Columns
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> number_columns(Columns(RBF(), [0, 2]) * Columns(Categorical(), [1, 2]), 3)
+    {0, 2}
+    """
+    if isinstance(kernel, Categorical | ConstantKernel | WhiteKernel):
+        return set()
+    if isinstance(kernel, Columns):
+        chosen = kernel.indices(n_columns)
+        return {chosen[i] for i in number_columns(kernel.kernel, len(chosen))}
+    params = {} if isinstance(kernel, str) else kernel.get_params(deep=False)
+    parts = [part for part in params.values() if isinstance(part, Kernel)]
+    seen = [number_columns(part, n_columns) for part in parts]
+    return set().union(*seen) if parts else set(range(n_columns))
+
+
+def codes_for(kernel: Any, X: Any) -> ColumnCodes | None:
+    """Return the categories of the columns of a data frame that a kernel, or a list of them, does not read as numbers.
+
+    Parameters
+    ----------
+    kernel : str, Kernel, or list of them
+        ``"auto"`` suits itself to all columns.
+    X : data frame, array or sparse matrix
+    """
+    if not is_frame(X):
+        return None
+    if isinstance(kernel, str) and kernel == "auto":
+        return learn_codes(X)
+    n_columns = len(X.columns)
+    listed = kernel if isinstance(kernel, list | tuple) else [kernel]
+    numbers = set().union(*(number_columns(one, n_columns) for one in listed))
+    codes = learn_codes(X) if len(numbers) < n_columns else None
+    if codes is None:
+        return None
+    levels = {
+        name: codes.levels[name]
+        for i, name in enumerate(codes.names)
+        if i in set(codes.categorical) - numbers
+    }
+    return ColumnCodes(codes.names, levels) if levels else None
 
 
 def learn_codes(X: Any) -> ColumnCodes | None:

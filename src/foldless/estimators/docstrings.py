@@ -10,7 +10,7 @@ Class = TypeVar("Class", bound=type)
 
 DESCRIPTIONS = """
 kernel : str, Kernel or list, default="rbf"
-    ``"rbf"``, ``"rbf-ard"`` (a length scale per feature), ``"laplacian"``, ``"matern"``, ``"poly"``, ``"linear"``,
+    ``"rbf"``, ``"rbf-ard"`` (a length scale per feature, tied), ``"laplacian"``, ``"matern"``, ``"poly"``, ``"linear"``,
     ``"sinc"``, ``"precomputed"``, any kernel of ``sklearn.gaussian_process.kernels`` (its bounds are respected, and
     ``"fixed"`` parameters stay), or a list of candidates from which the criterion chooses one. ``"auto"`` compares
     families from smooth to rough and drops the worse ones early; with it a data frame may hold columns of categories,

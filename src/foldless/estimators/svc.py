@@ -33,7 +33,7 @@ from foldless.kernels.evaluate import diagonal
 from foldless.kernels.families import Families
 from foldless.machines import HingeSVM, SquaredHingeSVM
 from foldless.tuning.cellwise import CellSolution
-from foldless.tuning.lookup import as_criterion, as_kernel
+from foldless.tuning.lookup import as_criterion, as_kernel, tied_for
 from foldless.tuning.result import Selection
 
 MACHINES = {"hinge": HingeSVM, "squared_hinge": SquaredHingeSVM}
@@ -57,7 +57,7 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
     Parameters
     ----------
     kernel : str, Kernel or list, default="rbf"
-        ``"rbf"``, ``"rbf-ard"`` (a length scale per feature), ``"laplacian"``, ``"matern"``, ``"poly"``, ``"linear"``,
+        ``"rbf"``, ``"rbf-ard"`` (a length scale per feature, tied), ``"laplacian"``, ``"matern"``, ``"poly"``, ``"linear"``,
         ``"sinc"``, ``"precomputed"``, any kernel of ``sklearn.gaussian_process.kernels`` (its bounds are respected, and
         ``"fixed"`` parameters stay), or a list of candidates from which the criterion chooses one. A kernel given by
         name gets an amplitude if the criterion needs one (the evidences) and an offset if the bias is ``"kernel"``.
@@ -180,12 +180,15 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
             Y,
             machine_type(C, bias == "free", weights),
             kernel=self._candidates(X, criterion, bias),
-            criterion=criterion,
+            criterion=tied_for(self._kernels, criterion),
             tune_machine=tune_C,
         )
         self._store(selection)
         self.support_ = self._rows[np.flatnonzero(np.any(selection.solution.alpha != 0, axis=1))]
         outputs = _loo_columns(selection)
+        if _refits(selection):
+            # Left-out models at new points are refitted too, when they are first needed.
+            self._refitted = np.flatnonzero(np.any(selection.solution.alpha != 0, axis=1))
         self._posterior = self._posterior_of(selection)
         self.calibration_ = calibrate(outputs, Y, weights) if self._posterior is None else None
         self._keep_left_out(outputs)
@@ -311,7 +314,12 @@ def _look_up(what: str, name: str, table: Mapping[str, Any]) -> Any:
 
 def _loo_columns(selection: Selection) -> Matrix:
     """Return leave-one-out outputs (n, k); those of the hinge machine by refits only if the criterion is ``"loo"``."""
-    by_refits = selection.criterion.name == "loo"
-    if not by_refits or isinstance(selection.solution, CellSolution):
+    if not _refits(selection):
         return left_out_outputs(selection.solution)
     return np.column_stack([loo_outputs(column) for column in selection.solution.columns])
+
+
+def _refits(selection: Selection) -> bool:
+    """Return whether the rows of a hinge machine are left out by refits, as the criterion ``"loo"`` does."""
+    by_cells = isinstance(selection.solution, CellSolution)
+    return selection.criterion.name == "loo" and isinstance(selection.machine, HingeSVM) and not by_cells

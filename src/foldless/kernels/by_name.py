@@ -45,11 +45,6 @@ def _rbf(X: Points) -> Kernel:
     return RBF(*_length(X))
 
 
-def _rbf_ard(X: Points) -> Kernel:
-    length, bounds = _length(X)
-    return RBF(np.full(X.shape[1], length), bounds)
-
-
 def _matern32(X: Points) -> Kernel:
     return Matern(*_length(X), nu=1.5)
 
@@ -74,6 +69,12 @@ def _power_exponential(X: Points) -> Kernel:
 def _metric(X: Points, nu: float) -> Kernel:
     length, bounds = _length(X)
     return Metric(length, nu=nu, rounds=METRIC_ROUNDS, length_scale_bounds=bounds)
+
+
+def _per_feature(make: Callable[[Points], Kernel], X: Points) -> Kernel:
+    """Return a kernel with a length scale per feature, all of which start at the common one."""
+    kernel = make(X)
+    return kernel.set_params(length_scale=np.full(X.shape[1], kernel.length_scale))
 
 
 def _sinc(X: Points) -> Kernel:
@@ -129,7 +130,6 @@ def _precomputed(X: Points) -> Kernel:
 
 NAMED: dict[str, Callable[[Points], Kernel]] = {
     "rbf": _rbf,
-    "rbf-ard": _rbf_ard,
     "matern": _matern52,
     "matern32": _matern32,
     "matern52": _matern52,
@@ -146,6 +146,12 @@ NAMED: dict[str, Callable[[Points], Kernel]] = {
     "additive2": partial(_additive, order=2),
     "precomputed": _precomputed,
 }
+
+# Kernels that may have a length scale per feature: tied by the criterion, or free.
+TIED_SUFFIX, FREE_SUFFIX = "-ard", "-ard-free"
+for _name in ("rbf", "matern", "laplacian"):
+    for _suffix in (TIED_SUFFIX, FREE_SUFFIX):
+        NAMED[_name + _suffix] = partial(_per_feature, NAMED[_name])
 
 
 def named_kernel(name: str, X: Points) -> Kernel:

@@ -18,7 +18,7 @@ References
 """
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -51,6 +51,8 @@ class SmoothMachine(MachineWithC):
     decrement : float, default=1e-20
         Stop when the Newton decrement falls below this, per row.
     """
+
+    loss_in_nats: ClassVar[bool] = True
 
     loss: SmoothLoss
     C: float = 1.0

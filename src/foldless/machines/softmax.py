@@ -20,7 +20,7 @@ References
 """
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from scipy.linalg import helmert
@@ -52,6 +52,8 @@ class SoftmaxMachine(MachineWithC):
     decrement : float, default=1e-20
         Stop when the Newton decrement falls below this, per row.
     """
+
+    loss_in_nats: ClassVar[bool] = True
 
     C: float = 1.0
     bias: bool = True

@@ -69,6 +69,11 @@ class Search:
         return None
 
     @property
+    def samples(self) -> bool:
+        """Whether the search draws points from a density, rather than looking for the best one."""
+        return False
+
+    @property
     def seed(self) -> int:
         """Seed of everything that the search draws."""
         return 0

@@ -33,7 +33,7 @@ class EarlyStopping(Search):
     --------
     >>> from foldless import KernelLogisticRegression
     >>> from foldless.searches import LBFGS, EarlyStopping
-    >>> model = KernelLogisticRegression("rbf-ard", search=EarlyStopping(LBFGS()))
+    >>> model = KernelLogisticRegression("rbf-ard-free", search=EarlyStopping(LBFGS()))
     """
 
     search: Search

@@ -99,6 +99,11 @@ class EllipticalSlice(Search):
             if value < least:
                 raise ValueError(f"{name} must be at least {least}, got {value!r}.")
 
+    @property
+    def samples(self) -> bool:
+        """True: it draws from the posterior."""
+        return True
+
     def run(self, run: SearchRun, box: Box, starts: Sequence[Vector]) -> Stop:
         """Evaluate the starts, then draw from the best."""
         target, chosen = _target(run.objective, box), best_starts(run, starts, self.chains)

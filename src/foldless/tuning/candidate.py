@@ -2,16 +2,27 @@ r"""One candidate kernel: a search on blocks of rows, stage by stage, and the la
 
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from joblib import hash as joblib_hash
 from sklearn.gaussian_process.kernels import Kernel
 
-from foldless.core.contracts import Box, Machine, Matrix, Outcome, Reading, Step, Stop, Vector, Watch
+from foldless.core.contracts import (
+    Box,
+    Machine,
+    Matrix,
+    ObjectiveFunction,
+    Outcome,
+    Reading,
+    Step,
+    Stop,
+    Vector,
+    Watch,
+)
 from foldless.core.errors import CriterionWarning, LandmarkWarning, SearchWarning, Undefined
 from foldless.core.memo import cached_property
 from foldless.criteria.base import Criterion
@@ -36,6 +47,8 @@ SAMPLING_ERROR_FRACTION = 0.1
 N_POLISH_CELLS, POLISH_MAX_EVALUATIONS = 3, 6
 # Searches that follow the first one because its criterion was wrong at the point found.
 MAX_CORRECTIONS = 5
+# Evaluations of such a search where there are several blocks of rows.
+CORRECTED_MAX_EVALUATIONS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +73,28 @@ class RunOptions:
     checkpoint: str | Path | None = None
 
 
+class StageObjective(ObjectiveFunction, Protocol):
+    """What a stage minimises."""
+
+    @property
+    def value_scale(self) -> float | None:
+        """Size of a large change of the criterion; ``None`` if that is the size of the value itself."""
+
+    @property
+    def rows_at_once(self) -> int:
+        """Rows of its largest fit."""
+
+    def corrected(self, theta: Vector) -> "StageObjective":
+        """Return the objective with its criterion corrected if that misleads at ``theta``; itself if it holds."""
+
+
 @dataclass(frozen=True, eq=False)
 class Stage:
     """The search on some rows, when it is over.
 
     Attributes
     ----------
-    objective : Objective or BlockObjective
+    objective : StageObjective
     outcome : Outcome
         The best step and the optima on these rows; the trace is that of all stages so far.
     steps : tuple of Step
@@ -75,7 +103,7 @@ class Stage:
         Time of all stages so far.
     """
 
-    objective: Objective | BlockObjective
+    objective: StageObjective
     outcome: Outcome
     steps: tuple[Step, ...]
     seconds: float = 0.0
@@ -90,6 +118,21 @@ class Stage:
         best = self.outcome.best.value
         scale = abs(best) if self.objective.value_scale is None else self.objective.value_scale
         return step.value <= best + SAMPLING_ERROR_FRACTION * scale
+
+    def at(self, theta: Vector) -> Step | None:
+        """Return the first step at a point, if there is one."""
+        return next((step for step in self.steps if np.array_equal(step.theta, theta)), None)
+
+    def after(self, stage: "Stage") -> "Stage":
+        """Return the stage together with an earlier one on the same rows: the better of their points is the best."""
+        lower = min(self.outcome, stage.outcome, key=lambda outcome: outcome.best.value)
+        outcome = replace(self.outcome, best=lower.best, optima=lower.optima)
+        return replace(self, outcome=outcome, steps=stage.steps + self.steps)
+
+    def within_budget(self, max_evaluations: int | None) -> "Stage":
+        """Return the stage as one that took all steps it was allowed, unless the budget of all stages ended it."""
+        spent = max_evaluations is not None and len(self.outcome.trace) >= max_evaluations
+        return self if self.outcome.stop != Stop.BUDGET or spent else self.ended_by(Stop.STEPS)
 
     def ended_by(self, stop: Stop) -> "Stage":
         """Return the stage as the last one, for another reason than its own."""
@@ -148,9 +191,14 @@ class CandidateTuner:
     def search_in_stages(self, kernel: Kernel, number: int = 0) -> Iterator["Stage"]:
         """Yield every stage of the search when it is over; a stage that was cut short is the last."""
         self.last_fit.check(kernel)
-        space, section = self.space(kernel), self.section(kernel, number)
+        yield from self.search_each(self.objectives(kernel), self.space(kernel), self.section(kernel, number))
+
+    def search_each(
+        self, objectives: Iterable[StageObjective], space: SearchSpace, section: str
+    ) -> Iterator["Stage"]:
+        """Yield the search on each objective, from the optima of the one before, and one that corrects the criterion."""
         stage: Stage | None = None
-        for i, objective in enumerate(self.objectives(kernel)):
+        for i, objective in enumerate(objectives):
             begun = time.perf_counter() - (0.0 if stage is None else stage.seconds)
             stage = self.search_on(objective, space, stage, begun, f"{section}.{i}")
             yield stage
@@ -218,7 +266,7 @@ class CandidateTuner:
 
     def search_on(
         self,
-        objective: Objective | BlockObjective,
+        objective: StageObjective,
         space: SearchSpace,
         before: Stage | None,
         begun: float,
@@ -230,7 +278,7 @@ class CandidateTuner:
 
         Parameters
         ----------
-        objective : Objective or BlockObjective
+        objective : StageObjective
         space : SearchSpace
         before : Stage or None
             The search before this one; its trace is kept.
@@ -249,7 +297,7 @@ class CandidateTuner:
         continues = before is not None and from_optima
         starts = self._starts_after(before, space) if before is not None and from_optima else space.starts
         search = self.search.near_optimum if continues else self.search
-        if isinstance(objective, BlockObjective) or len(objective.Y) < len(self.Y):
+        if objective.rows_at_once < len(self.Y):
             search = search.with_search_accuracy
         try:
             outcome = search(
@@ -277,8 +325,11 @@ class CandidateTuner:
     def search_corrected(self, stage: Stage, space: SearchSpace, begun: float, section: str) -> Stage:
         """Search again, with the criterion corrected, as long as it misleads at the point that was found.
 
-        A criterion that was wrong there may be lowest anywhere, so that each search begins at all starts again.
+        A criterion that was wrong there may be lowest anywhere, so that each search begins at all starts again. With several
+        blocks of rows, where refits cost most and matter least, a short descent from the point itself must do.
         """
+        blocks = len(self.stages) > 1
+        limit = CORRECTED_MAX_EVALUATIONS if blocks else None
         for i in range(MAX_CORRECTIONS if space.box.size else 0):
             best = stage.outcome.best.theta
             if stage.outcome.stop.cut_short:
@@ -286,9 +337,11 @@ class CandidateTuner:
             objective = stage.objective.corrected(best)
             if objective is stage.objective:
                 break
-            again = replace(space, starts=[*space.starts, best])
+            again = replace(space, starts=[best] if blocks else [*space.starts, best])
             name = f"{section}.corrected.{i}"
-            stage = self.search_on(objective, again, stage, begun, name, from_optima=False)
+            stage = self.search_on(objective, again, stage, begun, name, limit, from_optima=False)
+            if blocks:
+                return stage.within_budget(self.options.max_evaluations)
         return stage
 
     def _starts_after(self, before: Stage, space: SearchSpace) -> list[Vector]:
@@ -399,6 +452,7 @@ class CandidateTuner:
         """Fit one block of rows at the best point of a stage; the criterion is that of the whole stage."""
         best, whole = stage.outcome.best, stage.objective
         objective = whole.objectives[0] if isinstance(whole, BlockObjective) else whole
+        assert isinstance(objective, Objective)
         _, _, solution = objective.solve(best.theta)
         kernel_, machine = self.at(kernel, best.theta)
         form = FittedForm(

@@ -7,7 +7,8 @@ from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 from foldless import criteria, searches
 from foldless.core.errors import UnknownName
 from foldless.criteria.base import Criterion
-from foldless.kernels.by_name import named_kernel
+from foldless.criteria.penalised import PenalisedCriterion
+from foldless.kernels.by_name import TIED_SUFFIX, named_kernel
 from foldless.kernels.families import FAMILIES
 from foldless.searches.base import Search
 
@@ -35,6 +36,19 @@ def as_criterion(criterion: str | Criterion) -> Criterion:
     if criterion not in criteria.BY_NAME:
         raise UnknownName("criterion", criterion, criteria.BY_NAME)
     return criteria.BY_NAME[criterion]()
+
+
+def tied_for(kernel: Any, criterion: Criterion) -> Criterion:
+    """Return the criterion with length scales tied if a kernel among ``kernel`` was named so; else itself.
+
+    A criterion that penalises its parameters already is left alone, and one that has no logarithm or does not judge fits.
+    """
+    listed = kernel if isinstance(kernel, (list, tuple)) else [kernel]
+    named = any(isinstance(one, str) and one.endswith(TIED_SUFFIX) for one in listed)
+    apart = (
+        criterion.may_be_negative or criterion.ignores_machine or isinstance(criterion, PenalisedCriterion)
+    )
+    return criteria.Tied(criterion) if named and not apart else criterion
 
 
 def as_search(search: str | Search, n_starts: int | None = None) -> Search:

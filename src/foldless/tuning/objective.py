@@ -60,6 +60,11 @@ class Objective(HasPrior, HasScale):
         return self.criterion.value_scale
 
     @property
+    def rows_at_once(self) -> int:
+        """Number of rows."""
+        return len(self.Y)
+
+    @property
     def nats_per_unit(self) -> float:
         """Nats of the log likelihood in one unit of the criterion."""
         return self.criterion.nats_per_unit(self.machine, *self.Y.shape)

@@ -74,6 +74,7 @@ class Runner:
         """Return the left-out losses of the rows of the latest stage."""
         assert self.stage is not None
         whole, theta = self.stage.objective, self.stage.outcome.best.theta
+        assert isinstance(whole, Objective | BlockObjective)
         parts = whole.objectives if isinstance(whole, BlockObjective) else [whole]
         return np.concatenate([_left_out_losses(part, theta) for part in parts])
 

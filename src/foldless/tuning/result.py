@@ -71,6 +71,8 @@ class Selection:
         The objective of the final fit. ``objective.solve(theta)`` fits at any other point, such as ``outcome.optima``.
     steps_on_last_rows : tuple of Step
         The steps of the search on its last and largest part of the rows: their values can be compared.
+    explanation : str
+        Why this point was chosen, where several kinds were compared, such as one width and a width per feature.
     trials : Trials
         A :class:`Trial` for every candidate kernel in the order given, the chosen one among them; ``print`` shows a table.
     """
@@ -87,6 +89,7 @@ class Selection:
     approximation_gap: float
     objective: Objective
     steps_on_last_rows: tuple[Step, ...] = ()
+    explanation: str = ""
     trials: Trials = field(default_factory=Trials)
 
     def with_solution(self, machine: Machine, solution: Any) -> "Selection":

@@ -150,6 +150,11 @@ class BlockObjective(HasPrior, HasScale, EvaluatesWithGradient):
         return sum(len(objective.Y) for objective in self.objectives)
 
     @property
+    def rows_at_once(self) -> int:
+        """Rows of the largest block."""
+        return max(len(objective.Y) for objective in self.objectives)
+
+    @property
     def weights(self) -> Vector:
         """Share of each block in the rows."""
         return np.array([len(objective.Y) for objective in self.objectives]) / self.n_rows

@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,8 +21,9 @@ from foldless.kernels.families import Families, families
 from foldless.kernels.metric import learned_metric
 from foldless.searches.base import Search
 from foldless.tuning.candidate import CandidateTuner, RunOptions
-from foldless.tuning.lookup import as_criterion, as_kernel, as_search
+from foldless.tuning.lookup import as_criterion, as_kernel, as_search, tied_for
 from foldless.tuning.metric_rounds import tune_rounds
+from foldless.tuning.one_width import tune_tied
 from foldless.tuning.probe_grams import probe_grams
 from foldless.tuning.race import race
 from foldless.tuning.regularisation import with_tuned_regularisation
@@ -64,7 +65,9 @@ def select(
     Y : array of shape (n, k)
     kernel : str, Kernel, list of them, or Families
         Of several, the one with the lowest criterion is chosen. ``"auto"`` stands for the families of
-        :mod:`foldless.kernels.families`, of which those that are clearly worse are dropped early.
+        :mod:`foldless.kernels.families`, of which those that are clearly worse are dropped early. If a name ends
+        in ``-ard``, the length scales of all of them are tied by :class:`foldless.criteria.Tied`, so that the comparison counts
+        them; with a name that ends in ``-ard-free``, or an object with several length scales, they are free.
     machine : Machine
     criterion, search : str or object
     tune_machine : bool
@@ -101,7 +104,7 @@ def select(
         kernel = families(X)
     kernels = list(kernel.kernels) if isinstance(kernel, Families) else _kernels(kernel, X)
     seed, search = _seed(random_state), as_search(search, n_starts)
-    criterion = as_criterion(criterion)
+    criterion = tied_for(kernel, as_criterion(criterion))
     criterion.check_choice(kernels)
     criterion = criterion.with_data_estimates(machine, probe_grams(kernels, X, seed), Y)
     tunes_separately = tune_machine and criterion.ignores_machine
@@ -132,9 +135,7 @@ def select(
             budgets = _evaluations_of_candidates(tuner.options.max_evaluations, len(kernels))
             best = race(tuner, kernel, budgets, n_jobs)
         else:
-            found = (
-                [_tuning(tuner)(kernels[0], 0)] if len(kernels) == 1 else _tune_all(tuner, kernels, n_jobs)
-            )
+            found = [_tune(tuner, kernels[0], 0)] if len(kernels) == 1 else _tune_all(tuner, kernels, n_jobs)
             best = _lowest(found, kernels)
         advise(criterion, best.solution)
         if not tunes_separately:
@@ -150,19 +151,15 @@ def _kernels(kernel: str | Kernel | Sequence[str | Kernel], X: Any) -> list[Kern
     return [as_kernel(candidate, X) for candidate in candidates]
 
 
-def _tuning(tuner: CandidateTuner) -> Callable[[Kernel, int], Selection]:
-    """Return the function that tunes a kernel, with early stopping if the search has it."""
+def _tune(tuner: CandidateTuner, kernel: Kernel, number: int) -> Selection:
+    """Tune a kernel: with early stopping, in rounds of a learned metric, from one width to tied length scales, or plainly."""
     if tuner.search.validation is not None:
-        return partial(tune_with_early_stopping, tuner)
-
-    def tune(kernel: Kernel, number: int) -> Selection:
-        return (
-            tuner.tune(kernel, number)
-            if learned_metric(kernel) is None
-            else tune_rounds(tuner, kernel, number)
-        )
-
-    return tune
+        return tune_with_early_stopping(tuner, kernel, number)
+    if learned_metric(kernel) is not None:
+        return tune_rounds(tuner, kernel, number)
+    if tuner.criterion.tied_groups(kernel) and not tuner.search.samples:
+        return tune_tied(tuner, kernel, number)
+    return tuner.tune(kernel, number)
 
 
 def _tune_all(
@@ -191,7 +188,7 @@ def _tune_all(
             return
         options = replace(tuner.options, max_evaluations=budgets[i])
         try:
-            selection = _tuning(replace(tuner, options=options))(kernels[i], i)
+            selection = _tune(replace(tuner, options=options), kernels[i], i)
         except Undefined as error:
             found[i] = error
             return

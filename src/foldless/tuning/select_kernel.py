@@ -1,6 +1,7 @@
 """Choose among kernels, without a machine or with one."""
 
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -13,16 +14,17 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_array, check_consistent_length
 
 from foldless.core.contracts import Box, Machine
-from foldless.core.errors import Undefined, UnknownName
+from foldless.core.errors import CriterionWarning, Undefined, UnknownName
 from foldless.core.linalg import check_symmetric
 from foldless.core.optional_imports import import_extra
 from foldless.core.targets import as_columns
 from foldless.core.text_columns import naming_text_columns
+from foldless.criteria import LOO, Spectral
 from foldless.criteria.base import Criterion
 from foldless.grams.builders import Builder, ChunkedBuilder, DenseBuilder, NystromBuilder
 from foldless.grams.landmarks import spread_landmarks
 from foldless.kernels.precomputed import is_precomputed
-from foldless.machines import NoMachine
+from foldless.machines import LSSVM, NoMachine
 from foldless.searches import LBFGS
 from foldless.tuning.lookup import as_criterion, as_kernel
 from foldless.tuning.objective import Objective
@@ -34,6 +36,8 @@ GRAMS = ("auto", "dense", "chunked", "lowrank")
 # Rows up to which gram="auto" stores the matrix.
 STORED_MAX_ROWS = 8000
 DEFAULT_LANDMARKS = 500
+# The machine by which kernels of several families are compared. Named kernels have a mean diagonal near 1.
+COMPARED_BY = LSSVM(100.0)
 
 KernelLike: TypeAlias = str | Kernel
 Candidates: TypeAlias = KernelLike | Sequence[KernelLike] | tuple[KernelLike, Mapping[str, Sequence[Any]]]
@@ -120,7 +124,7 @@ def select_kernel(
     X: ArrayLike,
     y: ArrayLike,
     candidates: Candidates,
-    criterion: str | Criterion = "spectral",
+    criterion: str | Criterion | None = None,
     *,
     machine: Machine | None = None,
     refine: bool = True,
@@ -142,11 +146,14 @@ def select_kernel(
     candidates : Kernel, str, list of them, or pair (kernel, grid)
         Objects of ``sklearn.gaussian_process.kernels``, names such as ``"rbf"``, or one kernel and a dict of parameter
         values, all combinations of which are tried: ``(RBF(), {"length_scale": [0.1, 1, 10]})``.
-    criterion : str or Criterion, default="spectral"
+    criterion : str or Criterion, default=None
+        ``None`` is ``"spectral"`` if all candidates are of one family, such as Gaussians. It cannot compare families: a
+        linear kernel has the largest part of its trace in few directions and wins too often. Candidates of several families
+        are compared by ``"loo"`` of a least-squares machine, in O(n^3), which needs a stored or low-rank matrix.
         ``"spectral"``, ``"alignment"``, ``"centered-alignment"``, ``"fsm"`` and ``"eigenvalue-ratio"`` need no machine;
         any other reads ``machine``.
     machine : Machine, optional
-        Its regularisation is tuned (by leave-one-out) for the chosen kernel if the criterion ignores the machine.
+        Its regularisation is tuned (by leave-one-out) for the chosen kernel if the criterion does not read it.
     refine : bool, default=True
         Whether a descent improves the free parameters of the best candidate, within their bounds.
     gram : {"auto", "dense", "chunked", "lowrank"}, default="auto"
@@ -181,13 +188,15 @@ def select_kernel(
     with naming_text_columns(X):
         X = check_array(X, accept_sparse="csr", dtype=float)
     check_consistent_length(X, y)
-    kernels, Y, criterion = expand(candidates, X), as_columns(y), as_criterion(criterion)
-    read_machine = NoMachine() if criterion.ignores_machine else machine
+    kernels, Y = expand(candidates, X), as_columns(y)
+    builder = _builder(X, gram, chunk, n_components, np.random.default_rng(random_state))
+    by_default = criterion is None
+    criterion = _default_criterion(kernels, builder) if criterion is None else as_criterion(criterion)
+    read_machine = NoMachine() if criterion.ignores_machine else COMPARED_BY if by_default else machine
     if read_machine is None:
         raise ValueError(
             f"{criterion.name} reads a fitted machine: pass one, for instance machine=machines.LSSVM()."
         )
-    builder = _builder(X, gram, chunk, n_components, np.random.default_rng(random_state))
     objective = Objective(kernels[0], read_machine, criterion, builder, Y, tune_machine=False)
     rows = _evaluate_all(kernels, objective, watch)
     best = min(rows, key=lambda row: row.value)
@@ -198,9 +207,29 @@ def select_kernel(
         best = min(rows, key=lambda row: row.value)
     solution = replace(objective, kernel=best.kernel).solve(best.kernel.theta)[2]
     advise(criterion, solution)
-    if criterion.ignores_machine and machine is not None:
+    if (by_default or criterion.ignores_machine) and machine is not None:
         machine, _ = tune_regularisation(machine, solution.gram, Y)
     return KernelChoice(best.kernel, best.value, KernelTable(tuple(_ranked(rows))), machine)
+
+
+def _default_criterion(kernels: Sequence[Kernel], builder: Builder) -> Criterion:
+    """Return the spectral measure for one family, and leave-one-out for several, if the matrix can be factored."""
+    if len({_family(kernel) for kernel in kernels}) == 1:
+        return Spectral()
+    if isinstance(builder, ChunkedBuilder):
+        message = (
+            "the spectral measure compares kernels of several families, of which it prefers the linear one too often: "
+            "without the matrix in memory leave-one-out cannot. Give candidates of one family, or gram='lowrank'."
+        )
+        warnings.warn(CriterionWarning(message), stacklevel=3)
+        return Spectral()
+    return LOO()
+
+
+def _family(kernel: Kernel) -> frozenset[tuple[str, type]]:
+    """Return the types of a kernel and of its parts; kernels that differ in numbers alone are of one family."""
+    parts = {name: type(value) for name, value in kernel.get_params().items() if isinstance(value, Kernel)}
+    return frozenset({"": type(kernel), **parts}.items())
 
 
 def expand(candidates: Candidates, X: Any) -> list[Kernel]:

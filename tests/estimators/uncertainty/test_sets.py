@@ -233,3 +233,17 @@ def test_refits_replace_the_outputs_of_doubtful_rows(data):
     other = KernelLogisticRegression(KERNEL, C=50.0).fit(X[rest], y[rest])
     assert model.loo_decision_[i] == pytest.approx(other.decision_function(X[[i]])[0], abs=1e-5)
     assert model.loo_proba_[i] == pytest.approx(other.predict_proba(X[[i]])[0], abs=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::foldless.core.errors.JitterWarning")
+def test_the_hinge_is_refitted_if_leave_one_out_was_asked_for(two_classes):
+    X, y = two_classes
+    options = {"loss": "hinge", "bias": "free", "criterion": "loo"}
+    model = KernelSVC(KERNEL, C=1.0, **options).fit(X, y)
+    new = X[:4] + 0.3
+    expected = []
+    for i in range(40):
+        rest = np.delete(np.arange(40), i)
+        expected.append(KernelSVC(KERNEL, C=1.0, **options).fit(X[rest], y[rest]).decision_function(new))
+    block = next(model._left_out_models().blocks(new))
+    assert block.left_out[:, :, 0] == pytest.approx(np.array(expected).T, abs=1e-6)

@@ -72,24 +72,25 @@ def sentence(construction: str, level: float, conditions: Conditions) -> str:
             f"About {_percent(level)} of {subject} with many rows: the models without a row are approximate, so that no "
             "number of rows guarantees it."
         )
+    least = _percent(level if construction == "minmax" else max(0.0, 2 * level - 1))
     if conditions.tuned:
         measured = MEASURED_MINMAX if construction == "minmax" else MEASURED
+        cure = "calibration='split'" + " with gram='dense'" * conditions.approximated
         return (
             f"About {_percent(level)} of {subject} ({measured}): the parameters were tuned on the same rows, so that no "
-            "number of rows guarantees it; calibration='split' does."
+            f"number of rows guarantees it; {cure} guarantees at least {least}."
         )
     if conditions.approximated:
         return (
             f"About {_percent(level)} of {subject}: landmarks or cells were chosen among the same rows, so that no number of "
-            "rows guarantees it; gram='dense' does."
+            f"rows guarantees it; gram='dense' guarantees at least {least}."
         )
-    least = level if construction == "minmax" else max(0.0, 2 * level - 1)
     condition = (
         "all rows are exchangeable: the parameters were tuned on other rows."
         if conditions.split
         else "all rows are exchangeable and kernel, regularisation and scaling were fixed before the rows were seen."
     )
-    return f"At least {_percent(least)} of {subject}, whatever the distribution and the number of rows, if {condition}"
+    return f"At least {least} of {subject}, whatever the distribution and the number of rows, if {condition}"
 
 
 def _subject(construction: str, level: float) -> str:

@@ -159,6 +159,10 @@ class SpectralSmoother:
         # The projector N would add functions that are zero everywhere.
         return b.whiten(b.Q @ scale(1 / (b.s + self.lam), b.Q.T @ b.whiten(M)))
 
+    def target_weight_matrix(self) -> Matrix:
+        """Return B' (n, n) where alpha = B y."""
+        return self.target_weights(np.eye(self.basis.n))
+
     def X_times(self, M: Matrix) -> Matrix:
         """Return X M for a fixed penalty, where alpha = X D y."""
         b = self.basis
@@ -306,3 +310,8 @@ class DenseSmoother:
         if self.root is None:
             return self.R @ M / self.lam
         return scale(self.root, self.R @ scale(self.root, M)) / self.lam
+
+    def target_weight_matrix(self) -> Matrix:
+        """Return B' (n, n) where alpha = B y."""
+        R = self.R if self.root is None else scale(self.root, self.R) * self.root
+        return R / self.lam
