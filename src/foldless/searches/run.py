@@ -129,7 +129,13 @@ class SearchRun:
         if gradient and self._kept is not None and np.array_equal(self._kept.theta, theta):
             return self._complete(self._kept, why)
         self._check_budget()
-        step, evaluation = self._recall_or_evaluate(theta, why, gradient)
+        step, evaluation = None if self._checkpoint is None else self._checkpoint.recall(theta), None
+        if step is None:
+            begun = time.perf_counter()
+            evaluation = self._evaluation(theta, gradient)
+            step = self._new_step(theta, evaluation, why, gradient, begun)
+            if self._checkpoint is not None:
+                self._checkpoint.write(step)
         self.trace.append(step)
         if gradient:
             self._kept = None
@@ -147,18 +153,6 @@ class SearchRun:
         self._kept, begun = None, time.perf_counter()
         evaluation = start.evaluation or self._evaluation(start.theta, gradient=True)
         return self._new_step(start.theta, evaluation, why, True, begun)
-
-    def _recall_or_evaluate(self, theta: Vector, why: str, gradient: bool) -> tuple[Step, Evaluation | None]:
-        """Return the next step of the checkpoint, or else that of a new evaluation, and the evaluation."""
-        step = None if self._checkpoint is None else self._checkpoint.recall(theta)
-        if step is not None:
-            return step, None
-        begun = time.perf_counter()
-        evaluation = self._evaluation(theta, gradient)
-        step = self._new_step(theta, evaluation, why, gradient, begun)
-        if self._checkpoint is not None:
-            self._checkpoint.write(step)
-        return step, evaluation
 
     def _evaluation(self, theta: Vector, gradient: bool) -> Evaluation:
         """Evaluate the objective, from a warm start unless there is a checkpoint.

@@ -65,7 +65,8 @@ def tune_rounds(tuner: CandidateTuner, kernel: Kernel, number: int = 0) -> Selec
         Position among the candidates.
     """
     plain = tuner.tune(kernel, number)
-    if plain.outcome.stop.cut_short:
+    # A criterion that ignores the machine has no fit whose gradients a metric could be learned from.
+    if plain.outcome.stop.cut_short or tuner.criterion.ignores_machine:
         return plain
     order = stratified_order(tuner.Y, np.random.default_rng(tuner.seed))
     n_used = min(len(order), METRIC_MAX_ROWS)
