@@ -1,12 +1,14 @@
 """Points and kernel to Gram and back: dense, and through landmarks."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern, WhiteKernel
 
 from foldless.criteria import LOO
 from foldless.grams.builders import DenseBuilder, NystromBuilder
-from foldless.grams.landmarks import spread_landmarks, uniform_landmarks
+from foldless.grams.landmarks import pivoted_landmarks, spread_landmarks, uniform_landmarks
 from foldless.kernels.algebra import has_noise
 from foldless.machines import SmoothMachine
 from foldless.machines.losses import Logistic
@@ -90,7 +92,7 @@ def test_the_expansion_predicts_the_fitted_outputs(make, problem):
 
 def test_landmarks_are_distinct_rows_and_repeat_with_the_seed(problem):
     X, _ = problem
-    for choose in (uniform_landmarks, spread_landmarks):
+    for choose in (uniform_landmarks, spread_landmarks, partial(pivoted_landmarks, KERNELS[1])):
         rows = choose(X, 7, np.random.default_rng(3))
         assert len(np.unique(rows)) == len(rows) == 7
         assert rows.min() >= 0

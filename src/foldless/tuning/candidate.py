@@ -223,7 +223,7 @@ class CandidateTuner:
         for blocks in self.stages:
             yield self.on_blocks(kernel, blocks)
         if self.last_fit.names_landmarks:
-            builder = self.last_fit.landmark_builder(self.last_fit.n_landmarks(self.machine))
+            builder = self.last_fit.landmark_builder(self.last_fit.n_landmarks(self.machine), kernel)
             yield self.objective(kernel, self.search_machine, builder, self.Y)
 
     @cached_property

@@ -31,6 +31,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from foldless.core.contracts import Machine, Matrix, Reading, Vector
 from foldless.core.errors import LandmarkWarning, UnknownName
+from foldless.core.gram import Rows
 from foldless.core.memo import cached_property
 from foldless.criteria.base import Criterion
 from foldless.criteria.left_out import left_out_outputs, row_losses
@@ -38,7 +39,7 @@ from foldless.grams.builders import DenseBuilder, NystromBuilder
 from foldless.grams.cells import CellTree, grow_cells
 from foldless.grams.dask import DaskBuilder
 from foldless.grams.expansion import CellExpansion, Expansion
-from foldless.grams.landmarks import spread_landmarks, uniform_landmarks
+from foldless.grams.landmarks import pivoted_landmarks, spread_landmarks, uniform_landmarks
 from foldless.kernels.algebra import has_noise
 from foldless.kernels.evaluate import diagonal
 from foldless.kernels.precomputed import is_precomputed
@@ -261,13 +262,20 @@ class LastFit:
 
     def landmarks(self, kernel: Kernel, machine: Machine, m: int, start: Any = None) -> FittedForm:
         """Fit through m landmarks."""
-        return self._form(f"{m} landmarks", kernel, machine, self.landmark_builder(m), start)
+        return self._form(f"{m} landmarks", kernel, machine, self.landmark_builder(m, kernel), start)
 
-    def landmark_builder(self, m: int) -> NystromBuilder:
+    def landmark_builder(self, m: int, kernel: Kernel) -> NystromBuilder:
         """Return the builder of Grams with m landmarks."""
-        draw = uniform_landmarks if self.gram == "nystrom" else spread_landmarks
         kind = DaskBuilder if self.gram == "dask" else NystromBuilder
-        return kind(self.X, draw(self.X, m, np.random.default_rng(self.seed)))
+        return kind(self.X, self._landmarks(m, kernel, np.random.default_rng(self.seed)))
+
+    def _landmarks(self, m: int, kernel: Kernel, rng: np.random.Generator) -> Rows:
+        """Return the landmarks that suit the kernel; those that are searched on suit all its parameters."""
+        if self.gram == "nystrom":
+            return uniform_landmarks(self.X, m, rng)
+        if self.names_landmarks and len(kernel.theta):
+            return spread_landmarks(self.X, m, rng)
+        return pivoted_landmarks(kernel, self.X, m, rng)
 
     def _form(self, name: str, kernel: Kernel, machine: Machine, builder: Any, start: Any) -> FittedForm:
         solution = machine.solve(builder.gram(kernel), self.Y, start)
@@ -283,7 +291,7 @@ class LastFit:
         if polish is not None:
             kernel, machine = polish(tree)
         solution = fit_cells(kernel, machine, self.criterion, self.X, self.Y, tree, self.n_jobs)
-        builder = self.landmark_builder(min(self.n, FIRST_LANDMARKS))
+        builder = self.landmark_builder(min(self.n, FIRST_LANDMARKS), kernel)
         reading = Reading(solution.value, divisor=solution.divisor)
         return FittedForm(
             f"{tree.n_cells} cell" + "s" * (tree.n_cells > 1),
