@@ -28,6 +28,7 @@ from foldless.estimators.advice import (
 )
 from foldless.estimators.columns import ColumnCodes, bound_kernels, codes_for
 from foldless.estimators.feature_relevance import relevance
+from foldless.estimators.landmarks import cell_rows, landmark_points
 from foldless.estimators.uncertainty.mixins import IntervalMixin, LeftOutMixin, SetMixin
 from foldless.grams.expansion import CellExpansion, Expansion
 from foldless.kernels import gram
@@ -39,7 +40,7 @@ from foldless.tuning.select import select
 
 PREDICT_BLOCK_ENTRIES = 2_000_000
 # What a fitted estimator needs while it is fitted, but not to predict.
-WORKING_ATTRIBUTES = ("selection_", "_kernels", "_known")
+WORKING_ATTRIBUTES = ("selection_", "_kernels", "_known", "_landmarks")
 # Predictions for so many training rows show whether all predictions are the same.
 ADVICE_MAX_ROWS = 200
 
@@ -61,12 +62,15 @@ class BaseKernelEstimator(LeftOutMixin, BaseEstimator):
     time_budget: float | None
     gram: str
     n_components: int | None
+    landmarks: ArrayLike | None = None
+    cell_size: int | None = None
     random_state: Seed
     n_jobs: int | None
     verbose: int
 
     _rows: Rows  # the training rows with a positive weight
     _kernels: KernelLike  # the kernels to choose from, with names of columns turned into numbers
+    _landmarks: Any = None  # the points that the user gave as landmarks
     column_codes_: ColumnCodes | None = None
 
     def _check_data(self, X: ArrayLike, y: ArrayLike, **options: Any) -> tuple[Any, np.ndarray]:
@@ -79,6 +83,7 @@ class BaseKernelEstimator(LeftOutMixin, BaseEstimator):
             )
         if self._pairwise:
             check_semidefinite(points, "the precomputed Gram matrix of the training points")
+        self._landmarks = landmark_points(self.landmarks, points, codes)
         return points, targets
 
     def _drop_weightless_rows(
@@ -119,6 +124,8 @@ class BaseKernelEstimator(LeftOutMixin, BaseEstimator):
                 "search": self.search,
                 "gram": self.gram,
                 "n_components": self.n_components,
+                "landmarks": self._landmarks,
+                "cell_size": cell_rows(self.cell_size),
                 "n_starts": self.n_starts,
                 "max_evaluations": self.max_evaluations,
                 "time_budget": self.time_budget,

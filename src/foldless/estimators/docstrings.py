@@ -30,6 +30,10 @@ gram : {"auto", "dense", "lowrank", "nystrom", "cells", "dask"}, default="auto"
     suits the rows.
 n_components : int, default=None
     Number of landmarks. ``None`` derives it from the data.
+landmarks : array-like of shape (m,) or (m, d), default=None
+    The landmarks themselves: row numbers of ``X``, or points. ``None`` chooses them among the rows.
+cell_size : int, default=None
+    Largest number of rows of a cell, those that it shares with its neighbours included. ``None`` takes 1500.
 random_state : int or RandomState, default=None
     Seed of the blocks of rows and of the landmarks; ``None`` gives the same ones every time.
 n_jobs : int, default=None
@@ -82,6 +86,7 @@ n_evaluations_ : int
     Length of ``trace_``.
 selection_ : Selection
     The chosen kernel and machine, the solution and the whole search; a model that was saved and loaded has none.
+    ``print(model.selection_.forms)`` shows the forms of the last fit that ``gram="auto"`` compared.
 n_features_in_ : int
     Number of columns of ``X``.
 """

@@ -39,7 +39,7 @@ class KernelLogisticRegression(ClassifierMixin, BaseKernelClassifier):
     :shared: kernel C
     criterion : str or object, default="loo"
         The cost that tuning minimises, by name or object; see ``foldless.criteria``.
-    :shared: search n_starts max_evaluations time_budget gram n_components
+    :shared: search n_starts max_evaluations time_budget gram n_components landmarks cell_size
     class_weight : dict or "balanced", default=None
         Weights of the classes.
     multi_class : {"ovr", "multinomial"}, default="ovr"
@@ -85,6 +85,8 @@ class KernelLogisticRegression(ClassifierMixin, BaseKernelClassifier):
         time_budget: float | None = None,
         gram: str = "auto",
         n_components: int | None = None,
+        landmarks: ArrayLike | None = None,
+        cell_size: int | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
         multi_class: str = "ovr",
         random_state: Seed = None,
@@ -101,6 +103,8 @@ class KernelLogisticRegression(ClassifierMixin, BaseKernelClassifier):
         self.time_budget = time_budget
         self.gram = gram
         self.n_components = n_components
+        self.landmarks = landmarks
+        self.cell_size = cell_size
         self.class_weight = class_weight
         self.multi_class = multi_class
         self.random_state = random_state

@@ -41,7 +41,7 @@ class KernelLSSVC(ClassifierMixin, BaseKernelClassifier):
         The cost that tuning minimises: ``"loo"``, ``"kfold"``, ``"gcv"``, ``"evidence"``, or a criterion of the kernel
         alone such as ``"spectral"`` (it counts every row once, and C is tuned by leave-one-out afterwards); see
         ``foldless.criteria``.
-    :shared: search n_starts max_evaluations time_budget gram n_components
+    :shared: search n_starts max_evaluations time_budget gram n_components landmarks cell_size
     class_weight : dict or "balanced", default=None
         Weights of the classes, in the fit and in the criterion.
     :shared: random_state n_jobs verbose calibration
@@ -82,6 +82,8 @@ class KernelLSSVC(ClassifierMixin, BaseKernelClassifier):
         time_budget: float | None = None,
         gram: str = "auto",
         n_components: int | None = None,
+        landmarks: ArrayLike | None = None,
+        cell_size: int | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
         random_state: Seed = None,
         n_jobs: int | None = None,
@@ -98,6 +100,8 @@ class KernelLSSVC(ClassifierMixin, BaseKernelClassifier):
         self.time_budget = time_budget
         self.gram = gram
         self.n_components = n_components
+        self.landmarks = landmarks
+        self.cell_size = cell_size
         self.class_weight = class_weight
         self.random_state = random_state
         self.n_jobs = n_jobs

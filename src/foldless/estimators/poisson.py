@@ -41,7 +41,7 @@ class KernelPoissonRegressor(RegressorMixin, IntervalMixin, BaseKernelEstimator)
         Weight of the squared norm; ``None`` tunes it.
     criterion : str or object, default="loo"
         The cost that tuning minimises, by name or object; see ``foldless.criteria``.
-    :shared: search n_starts max_evaluations time_budget gram n_components random_state n_jobs verbose calibration
+    :shared: search n_starts max_evaluations time_budget gram n_components landmarks cell_size random_state n_jobs verbose calibration
 
     Attributes
     ----------
@@ -80,6 +80,8 @@ class KernelPoissonRegressor(RegressorMixin, IntervalMixin, BaseKernelEstimator)
         time_budget: float | None = None,
         gram: str = "auto",
         n_components: int | None = None,
+        landmarks: ArrayLike | None = None,
+        cell_size: int | None = None,
         random_state: Seed = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -94,6 +96,8 @@ class KernelPoissonRegressor(RegressorMixin, IntervalMixin, BaseKernelEstimator)
         self.time_budget = time_budget
         self.gram = gram
         self.n_components = n_components
+        self.landmarks = landmarks
+        self.cell_size = cell_size
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose

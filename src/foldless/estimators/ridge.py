@@ -54,9 +54,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
         The cost that tuning minimises: ``"loo"``, ``"kfold"``, ``"gcv"``, ``"mallows"``, ``"abic"``, ``"evidence"``,
         ``"sic"`` (which may not compare kernels), or an object of ``foldless.criteria``.
     :shared: search n_starts max_evaluations time_budget
-    gram : {"auto", "dense", "lowrank", "nystrom"}, default="auto"
-        Form of the kernel matrix. ``"auto"`` takes as many landmarks as change the result, or the whole matrix.
-    :shared: n_components random_state n_jobs verbose calibration
+    :shared: gram n_components landmarks cell_size random_state n_jobs verbose calibration
 
     Attributes
     ----------
@@ -100,6 +98,8 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
         time_budget: float | None = None,
         gram: str = "auto",
         n_components: int | None = None,
+        landmarks: ArrayLike | None = None,
+        cell_size: int | None = None,
         random_state: Seed = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -116,6 +116,8 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
         self.time_budget = time_budget
         self.gram = gram
         self.n_components = n_components
+        self.landmarks = landmarks
+        self.cell_size = cell_size
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose

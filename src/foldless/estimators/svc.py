@@ -70,7 +70,7 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
     criterion : str or object, default=None
         The cost that tuning minimises; see ``foldless.criteria``. ``None`` is ``"smoothed-span"`` for the squared hinge;
         for the hinge ``"evidence-ep"``, or ``"span"`` with ``bias="free"`` (``"gacv"`` if nothing is left to tune).
-    :shared: search n_starts max_evaluations time_budget gram n_components
+    :shared: search n_starts max_evaluations time_budget gram n_components landmarks cell_size
     class_weight : dict or "balanced", default=None
         Weights of the classes.
     :shared: random_state n_jobs verbose calibration
@@ -128,6 +128,8 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
         time_budget: float | None = None,
         gram: str = "auto",
         n_components: int | None = None,
+        landmarks: ArrayLike | None = None,
+        cell_size: int | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
         random_state: Seed = None,
         n_jobs: int | None = None,
@@ -145,6 +147,8 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
         self.time_budget = time_budget
         self.gram = gram
         self.n_components = n_components
+        self.landmarks = landmarks
+        self.cell_size = cell_size
         self.class_weight = class_weight
         self.random_state = random_state
         self.n_jobs = n_jobs

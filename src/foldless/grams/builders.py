@@ -141,25 +141,30 @@ class NystromBuilder(Builder):
     Parameters
     ----------
     X : array or sparse matrix of shape (n, d)
-    landmarks : array of shape (m,)
-        Row numbers.
+    landmarks : array of shape (m,), or array or sparse matrix of shape (m, d)
+        Row numbers, or points.
     """
 
     X: Points
-    landmarks: Rows
+    landmarks: Rows | Points
 
     @property
     def exact(self) -> bool:
         """False: the Gram is an approximation."""
         return False
 
+    @property
+    def points(self) -> Points:
+        """The landmarks as points (m, d)."""
+        return self.X[self.landmarks] if self.landmarks.ndim == 1 else self.landmarks
+
     @cached_property
     def _rows_times_landmarks(self) -> RowsTimesLandmarks:
-        return RowsTimesLandmarks(Pairs(self.X, self.X[self.landmarks]))
+        return RowsTimesLandmarks(Pairs(self.X, self.points))
 
     @cached_property
     def _landmark_pairs(self) -> Pairs:
-        return Pairs(self.X[self.landmarks])
+        return Pairs(self.points)
 
     def gram(self, kernel: Kernel) -> FeatureGram:
         """Return the low-rank Gram of ``kernel``."""
@@ -174,7 +179,7 @@ class NystromBuilder(Builder):
         """
         L, kept_landmarks = K.landmark_root
         products = on_features(adjoint, K.features())
-        own = np.zeros((len(self.landmarks), len(self.landmarks)))
+        own = np.zeros(self._landmark_pairs.shape)
         own[np.ix_(kept_landmarks, kept_landmarks)] = -_times_inverse(_times_inverse(products.square, L).T, L)
         through_rows = self._pullback_of_rows(kernel, (L, kept_landmarks), products)
         return through_rows + pullback(kernel, self._landmark_pairs, own)
@@ -188,7 +193,7 @@ class NystromBuilder(Builder):
         """Return landmarks and coefficients ``beta`` with ``f(x) = k(x, landmarks) @ beta``."""
         L, kept_landmarks = K.landmark_root
         beta = solve_lower(L, K.features().transpose_times(alpha), transposed=True)
-        return self.X[self.landmarks[kept_landmarks]], beta
+        return self.points[kept_landmarks], beta
 
 
 def _times_inverse(M: Matrix, L: Matrix) -> Matrix:

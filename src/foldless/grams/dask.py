@@ -159,7 +159,7 @@ class DaskBuilder(NystromBuilder):
     @cached_property
     def _remote_rows_times_landmarks(self) -> list[Any]:
         parts = self._client.scatter([self.X[rows] for rows in self._rows], hash=False)
-        Y = self._client.scatter(self.X[self.landmarks], broadcast=True, hash=False)
+        Y = self._client.scatter(self.points, broadcast=True, hash=False)
         return [self._client.submit(_rows_times_landmarks, X, Y, pure=False) for X in parts]
 
     def gram(self, kernel: Kernel) -> DaskGram:

@@ -152,6 +152,10 @@ class CandidateTuner:
         The form of the last fit.
     n_components : int, optional
         Number of landmarks, if the user fixed it.
+    landmarks : array or sparse matrix of shape (m, d), optional
+        The landmarks, if the user gave them.
+    cell_size : int, optional
+        Largest number of rows of a cell, if the user fixed it.
     tune_machine : bool
         Whether the regularisation is tuned with the kernel.
     regularisation : pair of float, optional
@@ -170,6 +174,8 @@ class CandidateTuner:
     search: Search
     gram: str | SharedGrams = "auto"
     n_components: int | None = None
+    landmarks: Any = None
+    cell_size: int | None = None
     tune_machine: bool = True
     regularisation: tuple[float, float] | None = None
     fit_all_rows: bool = True
@@ -261,7 +267,15 @@ class CandidateTuner:
         """The fit to all rows."""
         form = self.gram.name if isinstance(self.gram, SharedGrams) else self.gram
         return LastFit(
-            self.X, self.Y, self.criterion, form, self.n_components, self.seed, self.options.n_jobs
+            self.X,
+            self.Y,
+            self.criterion,
+            gram=form,
+            n_components=self.n_components,
+            given_landmarks=self.landmarks,
+            cell_size=self.cell_size,
+            seed=self.seed,
+            n_jobs=self.options.n_jobs,
         )
 
     def search_on(
@@ -445,6 +459,7 @@ class CandidateTuner:
             outcome=outcome,
             approximation_gap=form.gap,
             objective=objective,
+            forms=form.tried,
             steps_on_last_rows=steps,
         )
 

@@ -23,14 +23,20 @@ A time budget covers this fit too: forms that would take longer than what is lef
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from foldless.core.contracts import Machine, Matrix, Reading, Vector
-from foldless.core.errors import LandmarkWarning, UnknownName
+from foldless.core.errors import (
+    LandmarkWarning,
+    MissingVerb,
+    NotPositiveDefinite,
+    Undefined,
+    UnknownName,
+)
 from foldless.core.gram import Rows
 from foldless.core.memo import cached_property
 from foldless.criteria.base import Criterion
@@ -42,6 +48,7 @@ from foldless.grams.expansion import CellExpansion, Expansion
 from foldless.grams.landmarks import pivoted_landmarks, spread_landmarks, uniform_landmarks
 from foldless.kernels.algebra import has_noise
 from foldless.kernels.evaluate import diagonal
+from foldless.kernels.pairs import Points
 from foldless.kernels.precomputed import is_precomputed
 from foldless.machines.coefficients import expand
 from foldless.tuning.cellwise import fit_cell, fit_cells
@@ -63,6 +70,23 @@ OPERATIONS_PER_SECOND = 5e8
 NEGLIGIBLE_GAP = 0.03
 
 
+@dataclass(frozen=True)
+class TriedForm:
+    """A form that was tried, and the mean loss of left-out rows; NaN where it does not exist."""
+
+    name: str
+    loss: float
+
+
+class TriedForms(tuple[TriedForm, ...]):
+    """The forms in the order in which they were tried; it prints itself as a table."""
+
+    def __str__(self) -> str:
+        width = max([4, *(len(form.name) for form in self)])
+        lines = [f"{'form':<{width}}  {'left-out loss':>13}"]
+        return "\n".join(lines + [f"{form.name:<{width}}  {form.loss:>13.6g}" for form in self])
+
+
 @dataclass(frozen=True, eq=False)
 class FittedForm:
     """A fit to all rows in one of the forms.
@@ -81,6 +105,8 @@ class FittedForm:
         The fitted function.
     gap : float
         e / n of eq. (1); 0 for exact forms.
+    tried : TriedForms
+        The forms that were compared, this one among them; empty without a comparison.
     """
 
     name: str
@@ -91,6 +117,7 @@ class FittedForm:
     reading: Reading
     expansion: Expansion | CellExpansion | None
     gap: float
+    tried: TriedForms = field(default_factory=TriedForms)
 
     def losses(self, Y: Matrix) -> Vector:
         """Return the loss of every row when it is left out (n,)."""
@@ -109,6 +136,10 @@ class LastFit:
     gram : {"auto", "dense", "lowrank", "nystrom", "cells", "dask"}
     n_components : int, optional
         Number of landmarks, if the user gave it.
+    given_landmarks : array or sparse matrix of shape (m, d), optional
+        The landmarks, if the user gave them.
+    cell_size : int, optional
+        Largest number of rows of a cell, if the user gave it.
     seed : int, default=0
         Draws the landmarks.
     n_jobs : int, optional
@@ -122,6 +153,8 @@ class LastFit:
     criterion: Criterion
     gram: str = "auto"
     n_components: int | None = None
+    given_landmarks: Any = None
+    cell_size: int | None = None
     seed: int = 0
     n_jobs: int | None = None
     seconds: float | None = None
@@ -129,11 +162,28 @@ class LastFit:
     def __post_init__(self) -> None:
         if self.gram not in GRAMS:
             raise UnknownName("gram", self.gram, GRAMS)
+        if self.given_landmarks is not None:
+            self._check_landmarks()
+        if self.cell_size is not None and self.gram not in ("auto", "cells"):
+            raise ValueError(
+                f"cell_size={self.cell_size} is for gram='cells' or 'auto'; gram={self.gram!r} has no cells."
+            )
         if self.n_components is not None and self.n_components > self.n:
             message = (
                 f"n_components={self.n_components} is more than the {self.n} rows; all of them are used."
             )
             warnings.warn(LandmarkWarning(message), stacklevel=3)
+
+    def _check_landmarks(self) -> None:
+        """Raise if landmarks contradict another parameter."""
+        if self.gram in ("dense", "cells"):
+            raise ValueError(
+                f"gram={self.gram!r} has no landmarks; use gram='lowrank', or leave landmarks out."
+            )
+        if self.n_components is not None:
+            raise ValueError(
+                "landmarks and n_components are two ways to say how many there are; leave one of them out."
+            )
 
     @property
     def n(self) -> int:
@@ -142,7 +192,7 @@ class LastFit:
 
     def check(self, kernel: Kernel) -> None:
         """Raise if the kernel has no such form."""
-        if self.gram not in ("auto", "dense") and (has_noise(kernel) or is_precomputed(kernel)):
+        if (self.names_landmarks or self.gram == "cells") and (has_noise(kernel) or is_precomputed(kernel)):
             what = "the WhiteKernel of " + str(kernel) if has_noise(kernel) else "a precomputed Gram matrix"
             raise ValueError(f"gram={self.gram!r} cannot hold {what}; use gram='dense'.")
 
@@ -188,22 +238,37 @@ class LastFit:
     ) -> FittedForm:
         fits_whole = self._size(machine) <= WHOLE_MAX_ROWS and self._whole_is_affordable(machine)
         most = self.n / 3 if fits_whole else self._affordable(TRIAL_MAX_OPERATIONS, machine)
-        m, forms = FIRST_LANDMARKS, []
+        m, forms = FIRST_LANDMARKS, list[FittedForm]()
         while m <= most:
             forms.append(self.landmarks(kernel, machine, m, start))
             if forms[-1].gap <= NEGLIGIBLE_GAP:
-                return forms[-1]
+                return self._with_scores(forms[-1], forms)
             m, start = m * LANDMARK_GROWTH, forms[-1].solution.start
         if fits_whole:
-            return self.whole(kernel, machine, start)
-        may_use_cells = self.may_use_cells(machine) and self.n * CELL_ROWS**2 <= self._operations_left
+            whole = self.whole(kernel, machine, start)
+            return self._with_scores(whole, [*forms, whole])
+        may_use_cells = self.may_use_cells(machine) and self.n * self.cell_rows**2 <= self._operations_left
         if may_use_cells and self._cells_are_far_ahead(kernel, machine, forms):
-            return self.cells(kernel, machine, polish)
+            cells = self.cells(kernel, machine, polish)
+            return self._with_scores(cells, [*forms, cells])
         last = self.landmarks(kernel, machine, self._affordable(LANDMARK_MAX_OPERATIONS, machine), start)
+        forms.append(last)
         if last.gap <= NEGLIGIBLE_GAP or not may_use_cells:
-            return last
+            return self._with_scores(last, forms)
         cells = self.cells(kernel, machine, polish)
-        return min((last, cells), key=lambda form: float(np.mean(form.losses(self.Y))))
+        scored = self._with_scores(cells, [*forms, cells])
+        return scored if scored.tried[-1].loss < scored.tried[-2].loss else replace(last, tried=scored.tried)
+
+    def _with_scores(self, chosen: FittedForm, tried: list[FittedForm]) -> FittedForm:
+        """Return a fit together with the mean left-out losses of all that were tried."""
+        return replace(chosen, tried=TriedForms(TriedForm(form.name, self._score(form)) for form in tried))
+
+    def _score(self, form: FittedForm) -> float:
+        """Return the mean loss of left-out rows, NaN where it does not exist."""
+        try:
+            return float(np.mean(form.losses(self.Y)))
+        except (Undefined, MissingVerb, NotPositiveDefinite):
+            return np.nan
 
     def _cells_are_far_ahead(self, kernel: Kernel, machine: Machine, forms: list[FittedForm]) -> bool:
         """Return whether cells gain more over the last landmarks that were tried than those gained over the first.
@@ -224,7 +289,12 @@ class LastFit:
 
     @cached_property
     def _tree(self) -> CellTree:
-        return grow_cells(self.X, CELL_ROWS, seed=self.seed)
+        return grow_cells(self.X, self.cell_rows, seed=self.seed)
+
+    @property
+    def cell_rows(self) -> int:
+        """Largest number of rows of a cell."""
+        return CELL_ROWS if self.cell_size is None else self.cell_size
 
     @property
     def _operations_left(self) -> float:
@@ -246,12 +316,13 @@ class LastFit:
     @property
     def names_landmarks(self) -> bool:
         """Whether the user asked for landmarks."""
-        return self.gram in ("lowrank", "nystrom", "dask") or (
-            self.gram == "auto" and self.n_components is not None
-        )
+        asked = self.n_components is not None or self.given_landmarks is not None
+        return self.gram in ("lowrank", "nystrom", "dask") or (self.gram == "auto" and asked)
 
     def n_landmarks(self, machine: Machine) -> int:
         """Return the number of landmarks where the user asked for them."""
+        if self.given_landmarks is not None:
+            return int(self.given_landmarks.shape[0])
         if self.n_components is not None:
             return min(self.n, self.n_components)
         return self._affordable(TRIAL_MAX_OPERATIONS, machine)
@@ -269,8 +340,10 @@ class LastFit:
         kind = DaskBuilder if self.gram == "dask" else NystromBuilder
         return kind(self.X, self._landmarks(m, kernel, np.random.default_rng(self.seed)))
 
-    def _landmarks(self, m: int, kernel: Kernel, rng: np.random.Generator) -> Rows:
+    def _landmarks(self, m: int, kernel: Kernel, rng: np.random.Generator) -> Rows | Points:
         """Return the landmarks that suit the kernel; those that are searched on suit all its parameters."""
+        if self.given_landmarks is not None:
+            return self.given_landmarks
         if self.gram == "nystrom":
             return uniform_landmarks(self.X, m, rng)
         if self.names_landmarks and len(kernel.theta):

@@ -10,6 +10,7 @@ from foldless.criteria.base import Criterion
 from foldless.grams.builders import Builder
 from foldless.grams.expansion import CellExpansion, Expansion
 from foldless.machines.coefficients import expand
+from foldless.tuning.last_fit import TriedForms
 from foldless.tuning.objective import Objective
 
 
@@ -69,6 +70,9 @@ class Selection:
         e / n of eq. (1) of :mod:`foldless.tuning.last_fit`: 0 for a whole matrix.
     objective : Objective
         The objective of the final fit. ``objective.solve(theta)`` fits at any other point, such as ``outcome.optima``.
+    forms : TriedForms
+        The forms of the last fit that ``gram="auto"`` compared, with the mean loss of left-out rows of each; ``print`` shows a
+        table. Empty where one form was used without a comparison.
     steps_on_last_rows : tuple of Step
         The steps of the search on its last and largest part of the rows: their values can be compared.
     explanation : str
@@ -88,6 +92,7 @@ class Selection:
     outcome: Outcome
     approximation_gap: float
     objective: Objective
+    forms: TriedForms = field(default_factory=TriedForms)
     steps_on_last_rows: tuple[Step, ...] = ()
     explanation: str = ""
     trials: Trials = field(default_factory=Trials)

@@ -48,6 +48,8 @@ def select(
     regularisation: tuple[float, float] | None = None,
     gram: str | SharedGrams = "auto",
     n_components: int | None = None,
+    landmarks: Any = None,
+    cell_size: int | None = None,
     fit_all_rows: bool = True,
     n_starts: int | None = None,
     max_evaluations: int | None = None,
@@ -78,6 +80,10 @@ def select(
         The form of the last fit; see :mod:`foldless.tuning.last_fit`.
     n_components : int, optional
         Number of landmarks of a low-rank Gram.
+    landmarks : array or sparse matrix of shape (m, d), optional
+        The landmarks themselves.
+    cell_size : int, optional
+        Largest number of rows of a cell.
     fit_all_rows : bool
         Whether the last fit is to all rows; a block of them is enough where only the parameters are needed.
     n_starts : int, optional
@@ -116,6 +122,8 @@ def select(
         search=search,
         gram=gram,
         n_components=n_components,
+        landmarks=landmarks,
+        cell_size=cell_size,
         tune_machine=tune_machine and not criterion.ignores_machine,
         regularisation=regularisation,
         fit_all_rows=fit_all_rows,

@@ -56,7 +56,7 @@ class CachingBuilder(Builder):
     def _n_entries(self) -> int:
         """Return how many numbers a Gram holds."""
         n, builder = self.X.shape[0], self.builder
-        return n * (len(builder.landmarks) if isinstance(builder, NystromBuilder) else n)
+        return n * (builder.landmarks.shape[0] if isinstance(builder, NystromBuilder) else n)
 
     def pullback(self, kernel: Kernel, K: Any, adjoint: Adjoint) -> Vector:
         """Return the gradient in ``kernel.theta``."""

@@ -247,8 +247,12 @@ class LeftOutMixin:
             (_safe_indexing(X, half), _safe_indexing(y, half), None if weights is None else weights[half])
             for half in map(np.sort, halves)
         ]
-        tuned = clone(self).set_params(calibration="same").fit(*parts[0])
-        other = clone(self).set_params(calibration="same", **tuned._chosen_params()).fit(*parts[1])
+        whole = clone(self).set_params(calibration="same")
+        # Row numbers of all rows mean nothing in a half.
+        if whole.landmarks is not None and np.ndim(whole.landmarks) == 1:
+            whole.set_params(landmarks=_safe_indexing(X, whole.landmarks))
+        tuned = clone(whole).fit(*parts[0])
+        other = clone(whole).set_params(**tuned._chosen_params()).fit(*parts[1])
         parameters = self.get_params(deep=False)  # type: ignore[attr-defined]
         vars(self).update({name: value for name, value in vars(other).items() if name not in parameters})
         self._rows = np.sort(halves[1])[other._rows]
