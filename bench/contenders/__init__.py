@@ -1,13 +1,22 @@
 """What is fitted, one small class each; a table builds its own list of them."""
 
 from bench.contenders.base import Contender, Measurement
-from bench.contenders.grids import GridSearch, HalvingSearch, OptunaSearch
+from bench.contenders.grids import GridSearch, HalvingSearch, OptunaSearch, SmallGridSearch
 from bench.contenders.liquidsvm import LiquidSVM
-from bench.contenders.ours import LOGISTIC, LSSVM, RIDGE, SVM, Foldless, FoldlessDefault, SearchedSVC
+from bench.contenders.ours import (
+    LOGISTIC,
+    LSSVM,
+    RIDGE,
+    SVM,
+    Foldless,
+    FoldlessDefault,
+    FoldlessOneWidth,
+    SearchedSVC,
+)
 from bench.contenders.scikit import Boosting, Forest, GaussianProcess, Linear, NystroemLinear, TunedBoosting
 
 __all__ = [
     "LOGISTIC", "LSSVM", "RIDGE", "SVM",
-    "Boosting", "Contender", "Foldless", "FoldlessDefault", "Forest", "GaussianProcess", "GridSearch", "HalvingSearch", "Linear",
-    "LiquidSVM", "Measurement", "NystroemLinear", "OptunaSearch", "SearchedSVC", "TunedBoosting",
+    "Boosting", "Contender", "Foldless", "FoldlessDefault", "FoldlessOneWidth", "Forest", "GaussianProcess", "GridSearch", "HalvingSearch", "Linear",
+    "LiquidSVM", "Measurement", "NystroemLinear", "OptunaSearch", "SearchedSVC", "SmallGridSearch", "TunedBoosting",
 ]  # fmt: skip

@@ -11,8 +11,10 @@ from bench.contenders.base import EstimatorContender
 from bench.contenders.grids import scaled_svc
 from bench.problems import Task
 from foldless import (
+    KernelClassifier,
     KernelLogisticRegression,
     KernelLSSVC,
+    KernelRegressor,
     KernelRidgeRegressor,
     KernelSearch,
     KernelSVC,
@@ -41,9 +43,24 @@ class Foldless(EstimatorContender):
 
 @dataclass(frozen=True)
 class FoldlessDefault(EstimatorContender):
-    """Kernel logistic regression for classes, kernel ridge regression for numbers."""
+    """``KernelClassifier`` for classes, ``KernelRegressor`` for numbers."""
 
     name: str = "foldless"
+
+    def build(self, task: Task, jobs: int) -> Any:
+        """Return the estimator, which scales the inputs itself."""
+        return (KernelClassifier if task == "classes" else KernelRegressor)(n_jobs=jobs)
+
+    def evaluations(self, model: Any) -> int:
+        """Return how often the criterion was evaluated, by all candidates together."""
+        return sum(len(trial.outcome.trace) for trial in model.trials_ if trial.outcome is not None)
+
+
+@dataclass(frozen=True)
+class FoldlessOneWidth(EstimatorContender):
+    """Kernel logistic regression for classes, kernel ridge regression for numbers, with one width."""
+
+    name: str = "foldless, one width"
 
     def build(self, task: Task, jobs: int) -> Any:
         """Return the estimator behind a scaler."""

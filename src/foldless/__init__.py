@@ -29,9 +29,11 @@ from importlib.metadata import version
 
 from foldless import criteria, datasets, inspection, kernels, machines, searches
 from foldless.estimators import (
+    KernelClassifier,
     KernelLogisticRegression,
     KernelLSSVC,
     KernelPoissonRegressor,
+    KernelRegressor,
     KernelRidgeRegressor,
     KernelSearch,
     KernelSubsetRegressor,
@@ -44,9 +46,11 @@ from foldless.tuning.select_kernel import select_kernel
 __version__ = version("foldless")
 
 __all__ = [
+    "KernelClassifier",
     "KernelLSSVC",
     "KernelLogisticRegression",
     "KernelPoissonRegressor",
+    "KernelRegressor",
     "KernelRidgeRegressor",
     "KernelSVC",
     "KernelSearch",

@@ -1,5 +1,6 @@
 """Estimators: scikit-learn classes around ``select``."""
 
+from foldless.estimators.default import KernelClassifier, KernelRegressor
 from foldless.estimators.kernel_search.estimator import KernelSearch
 from foldless.estimators.logistic import KernelLogisticRegression
 from foldless.estimators.lssvc import KernelLSSVC
@@ -9,9 +10,11 @@ from foldless.estimators.subset import KernelSubsetRegressor
 from foldless.estimators.svc import KernelSVC
 
 __all__ = [
+    "KernelClassifier",
     "KernelLSSVC",
     "KernelLogisticRegression",
     "KernelPoissonRegressor",
+    "KernelRegressor",
     "KernelRidgeRegressor",
     "KernelSVC",
     "KernelSearch",

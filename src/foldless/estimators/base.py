@@ -198,8 +198,10 @@ class BaseKernelEstimator(LeftOutMixin, BaseEstimator):
         # An attribute that does not exist, rather than an error, is what hasattr understands.
         if not hasattr(self, "kernel_") or self._pairwise:
             raise AttributeError("relevance_ needs a fitted estimator and points, not a precomputed matrix.")
-        codes = self.column_codes_
-        categorical = () if codes is None else codes.categorical
+        return self._relevance(() if self.column_codes_ is None else self.column_codes_.categorical)
+
+    def _relevance(self, categorical: Sequence[int]) -> Vector:
+        """Return the relevance of every column, of which some hold codes of categories."""
         if self.cells_ is not None:
             return relevance(self.cells_, self.kernel_, self.cells_.points, categorical)
         expansion = Expansion(self.X_fit_, self.dual_coef_.T, self.intercept_)

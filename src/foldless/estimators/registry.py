@@ -1,4 +1,7 @@
-"""The machines that a user can name: their estimators, tasks and titles, for the command line, reports and ``compare``."""
+"""The machines that a user can name: their estimators, tasks and titles, for the command line, reports and ``compare``.
+
+``AUTOMATIC`` holds the estimators that choose the machine themselves; what they choose is one of ``MACHINES``.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,14 +11,17 @@ import numpy as np
 
 from foldless.core.errors import UnknownName
 from foldless.estimators import (
+    KernelClassifier,
     KernelLogisticRegression,
     KernelLSSVC,
     KernelPoissonRegressor,
+    KernelRegressor,
     KernelRidgeRegressor,
     KernelSubsetRegressor,
     KernelSVC,
 )
 from foldless.estimators.base import BaseKernelEstimator
+from foldless.estimators.default import BaseDefault
 from foldless.estimators.poisson import rates
 
 TASKS = ("classification", "regression")
@@ -50,6 +56,7 @@ MACHINES = {
     "subset": Entry(KernelSubsetRegressor, "regression", "kernel regression on a subset of the rows"),
     "poisson": Entry(KernelPoissonRegressor, "regression", "kernel Poisson regression", rates),
 }
+AUTOMATIC: dict[str, type[BaseDefault]] = {"classification": KernelClassifier, "regression": KernelRegressor}
 DEFAULT_MACHINES = {"classification": "logistic", "regression": "ridge"}
 
 

@@ -1,0 +1,107 @@
+r"""Columns as kernels need them: filled, scaled, and without those that never change.
+
+A column of numbers becomes :math:`(x - m) / s` with its weighted mean m and standard deviation s. A missing number becomes
+the mean m, and a further column, 1 for the rows where it was missing and 0 elsewhere, lets the machine learn from the gap.
+Codes of categories stay as they are. Zeros of a sparse matrix stay zeros: its columns are divided, not shifted.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from foldless.core.contracts import Matrix, Vector
+
+# A column is constant if its deviation is below this many rounding errors of its mean.
+CONSTANT_ROUNDING_ERRORS = 10.0
+
+
+@dataclass(frozen=True, eq=False)
+class Preparation:
+    """How columns were prepared for a fit, to be repeated for new rows.
+
+    Attributes
+    ----------
+    center, scale : arrays of shape (d,)
+        What is subtracted from every column, and by what it is divided then.
+    fill : array of shape (d,)
+        What a missing number becomes after that.
+    kept : array of int
+        Columns that change; all of them if none does.
+    gaps : array of int
+        Columns that get a further one: whether the value is missing.
+    categorical : list of int
+        Columns with codes of categories.
+    """
+
+    center: Vector
+    scale: Vector
+    fill: Vector
+    kept: NDArray[np.intp]
+    gaps: NDArray[np.intp]
+    categorical: list[int]
+
+    @classmethod
+    def learn(cls, X: Any, weights: Vector, categorical: Sequence[int] = (), scale: bool = True) -> Self:
+        """Return the preparation of the columns of ``X`` (n, d), whose rows count ``weights`` times.
+
+        Examples
+        --------
+        >>> X = np.array([[1.0, 5.0, np.nan], [3.0, 5.0, 2.0]])
+        >>> Preparation.learn(X, np.ones(2))(X)
+        array([[-1.,  1.],
+               [ 1.,  0.]])
+        """
+        mean, deviation = _sparse_moments(X, weights) if sp.issparse(X) else _moments(X, weights)
+        changes = deviation > CONSTANT_ROUNDING_ERRORS * np.finfo(float).eps * np.abs(mean)
+        is_number = ~np.isin(np.arange(X.shape[1]), categorical)
+        divisor = np.where(changes & is_number & scale, deviation, 1.0)
+        center = np.where(is_number & (scale and not sp.issparse(X)), mean, 0.0)
+        missing = np.zeros(X.shape[1], bool) if sp.issparse(X) else _gap_changes(X[weights > 0])
+        kept, gaps = np.flatnonzero(changes), np.flatnonzero(missing)
+        if not len(kept) and not len(gaps):
+            kept = np.arange(X.shape[1])
+        return cls(center, divisor, (mean - center) / divisor, kept, gaps, list(categorical))
+
+    def __call__(self, X: Any) -> Any:
+        """Return the prepared rows, as a matrix of the same kind."""
+        if sp.issparse(X):
+            return (X[:, self.kept] @ sp.diags_array(1 / self.scale[self.kept])).tocsr()
+        prepared = (X[:, self.kept] - self.center[self.kept]) / self.scale[self.kept]
+        filled = np.where(np.isnan(prepared), self.fill[self.kept], prepared)
+        return np.hstack([filled, np.isnan(X[:, self.gaps])])
+
+    @property
+    def prepared_categorical(self) -> list[int]:
+        """Numbers of the prepared columns that hold codes."""
+        return [place for place, column in enumerate(self.kept) if column in set(self.categorical)]
+
+    def gathered(self, values: Vector) -> Vector:
+        """Return a sum for every original column of one value per prepared column."""
+        origin = np.concatenate([self.kept, self.gaps])
+        return np.asarray(np.bincount(origin, weights=values, minlength=len(self.center)), dtype=float)
+
+
+def _moments(X: Matrix, weights: Vector) -> tuple[Vector, Vector]:
+    """Return mean and standard deviation of every column over its present values; zeros if there are none."""
+    present = np.where(np.isnan(X), 0.0, weights[:, None])
+    total = np.maximum(present.sum(axis=0), np.finfo(float).tiny)
+    mean = np.sum(present * np.nan_to_num(X), axis=0) / total
+    deviation = np.sqrt(np.sum(present * (np.nan_to_num(X) - mean) ** 2, axis=0) / total)
+    return mean, deviation
+
+
+def _sparse_moments(X: Any, weights: Vector) -> tuple[Vector, Vector]:
+    share = weights / weights.sum()
+    mean, square = X.T @ share, X.multiply(X).T @ share
+    return mean, np.sqrt(np.maximum(square - mean**2, 0))
+
+
+def _gap_changes(X: Matrix) -> NDArray[np.bool_]:
+    """Return for every column whether values are missing in some rows, but not in all."""
+    missing = np.isnan(X)
+    share = np.mean(missing, axis=0)
+    return (share > 0) & (share < 1)
