@@ -154,6 +154,10 @@ class Machine(ABC):
         """Return how many functions one linear system holds when ``Y`` has so many columns."""
         return 1
 
+    def n_separate_fits(self, columns: int) -> int:
+        """Return how many fits of their own, one after the other, so many columns of ``Y`` take."""
+        return 1
+
     @property
     def fits_by_cells(self) -> bool:
         """Whether the machine can be fitted cell by cell; see :mod:`foldless.tuning.cellwise`."""

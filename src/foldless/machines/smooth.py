@@ -75,6 +75,10 @@ class SmoothMachine(MachineWithC):
         """Return the log-odds of a class that was seen n times and never contradicted, by Laplace's rule."""
         return float(np.log(n + 1))
 
+    def n_separate_fits(self, columns: int) -> int:
+        """Return the number of columns: each is fitted by itself."""
+        return columns
+
     def solve(self, gram: Gram, Y: Matrix, start: list[Vector] | None = None) -> "SmoothSolutions":
         """Fit one problem per column of ``Y``.
 

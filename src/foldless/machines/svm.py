@@ -75,6 +75,10 @@ class SupportVectorMachine(MachineWithC):
         """Whether the machine can be fitted cell by cell; see :mod:`foldless.tuning.cellwise`."""
         return True
 
+    def n_separate_fits(self, columns: int) -> int:
+        """Return the number of columns: each is fitted by itself."""
+        return columns
+
     def solve(self, gram: Gram, Y: Matrix, start: list[Sets] | None = None) -> "SupportSolutions":
         """Fit one problem per column of ``Y``.
 

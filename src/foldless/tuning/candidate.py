@@ -237,8 +237,9 @@ class CandidateTuner:
         """Blocks of rows, stage by stage."""
         if not self.machine.fits_on_blocks:
             return [[np.arange(len(self.Y))]]
-        n_functions = self.machine.n_joint_functions(self.Y.shape[1])
-        return search_stages(self.Y, np.random.default_rng(self.seed), n_functions)
+        k = self.Y.shape[1]
+        rng, machine = np.random.default_rng(self.seed), self.machine
+        return search_stages(self.Y, rng, machine.n_joint_functions(k), machine.n_separate_fits(k))
 
     def on_blocks(self, kernel: Kernel, blocks: Sequence[Rows]) -> Objective | BlockObjective:
         """Return the objective of one block, or the mean over several."""
@@ -429,9 +430,13 @@ class CandidateTuner:
         chose = len(outcome.best.theta) > 0 and not outcome.stop.cut_short
         if not (chose and self.criterion.approximates(form.machine)):
             return self, form
-        criterion, searched = self.criterion, stage.objective
-        if isinstance(searched, Objective) and len(self.stages) == 1:
-            criterion = searched.criterion
+        searched = stage.objective
+        parts = searched.objectives if isinstance(searched, BlockObjective) else [searched]
+        found = [part.criterion for part in parts if isinstance(part, Objective)]
+        # Where the criterion held on the rows of the search, it holds for the fit to all of them.
+        if found and all(criterion == self.criterion for criterion in found):
+            return self, form
+        criterion = found[0] if len(self.stages) == 1 and len(found) == 1 else self.criterion
         criterion = criterion.corrected(form.solution)
         if criterion == self.criterion:
             return self, form

@@ -224,7 +224,9 @@ class LastFit:
 
     def _whole_is_small(self, kernel: Kernel, machine: Machine) -> bool:
         only = self.gram == "dense" or has_noise(kernel) or is_precomputed(kernel)
-        return only or (self._size(machine) <= SMALL_WHOLE_MAX_ROWS and self._whole_is_affordable(machine))
+        # With several classes to fit as many times, whole fits of fewer rows cost as much.
+        size = self._size(machine) * np.cbrt(machine.n_separate_fits(self.Y.shape[1]))
+        return only or (size <= SMALL_WHOLE_MAX_ROWS and self._whole_is_affordable(machine))
 
     def _whole_is_affordable(self, machine: Machine) -> bool:
         return self._size(machine) ** 3 / 3 <= self._operations_left

@@ -50,7 +50,9 @@ CLASS_MIN_ROWS = 4
 Rows = NDArray[np.intp]
 
 
-def search_stages(Y: Matrix, rng: np.random.Generator, n_joint_functions: int = 1) -> list[list[Rows]]:
+def search_stages(
+    Y: Matrix, rng: np.random.Generator, n_joint_functions: int = 1, n_separate_fits: int = 1
+) -> list[list[Rows]]:
     """Return the blocks of rows on which a search runs, stage by stage.
 
     Parameters
@@ -59,6 +61,8 @@ def search_stages(Y: Matrix, rng: np.random.Generator, n_joint_functions: int = 
     rng : Generator
     n_joint_functions : int, default=1
         Functions that one linear system of the machine holds: it is so many times larger than a block.
+    n_separate_fits : int, default=1
+        Fits that a block takes, one for every class: with many of them fewer rows are used.
 
     Returns
     -------
@@ -71,11 +75,11 @@ def search_stages(Y: Matrix, rng: np.random.Generator, n_joint_functions: int = 
         return [[np.arange(n)]]
     order = stratified_order(Y, rng)
     stages = [row_blocks(Y, order, max(1, FIRST_STAGE_ROWS // k), 1)]
-    if n * k <= WHOLE_SEARCH_MAX_ROWS:
+    if n * k * np.cbrt(n_separate_fits) <= WHOLE_SEARCH_MAX_ROWS:
         return [*stages, [np.arange(n)]]
-    n_used = min(n, max(1, SEARCH_MAX_ROWS // k))
+    n_used = min(n, max(1, max(SEARCH_MAX_ROWS // n_separate_fits, BLOCK_MAX_ROWS) // k))
     stages.append(row_blocks(Y, order, n_used, math.ceil(n_used * k / BLOCK_MAX_ROWS)))
-    if n >= LARGE_SEARCH_MIN_ROWS and k == 1:
+    if n >= LARGE_SEARCH_MIN_ROWS and k == n_separate_fits == 1:
         stages.append(row_blocks(Y, order, N_LARGE_BLOCKS * LARGE_BLOCK_ROWS, N_LARGE_BLOCKS))
     return stages
 

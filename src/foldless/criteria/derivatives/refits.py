@@ -25,21 +25,19 @@ from foldless.core.contracts import Adjoint, Vector
 from foldless.core.errors import NotPositiveDefinite, Undefined
 from foldless.core.gram import Rows
 from foldless.grams.adjoints import add_symmetric
+from foldless.grams.dense import DenseFactor
 from foldless.machines.smooth import SmoothSolution
 
-# A row is doubtful if a second step would change its loss by more than this fraction of the loss of all rows.
-DOUBTFUL_FRACTION = 1e-3
 # Columns of V that are computed at a time.
 COLUMNS_AT_A_TIME = 256
 
 
-def doubtful_rows(solution: SmoothSolution) -> Rows:
-    """Return the rows whose left-out loss a second step (1) would change by more than a thousandth of the loss of all."""
+def second_step_changes(solution: SmoothSolution) -> tuple[Vector, float]:
+    """Return by how much a second step (1) would change the left-out loss of every row, and the loss of all rows."""
     loss, y, v = solution.machine.loss, solution.y, solution.v
     u, step = one_step_outputs(solution), second_steps(solution)
     losses = v * loss.value(y, u)
-    change = np.abs(v * loss.value(y, u + step) - losses)
-    return np.flatnonzero(~(change <= DOUBTFUL_FRACTION * np.sum(losses)))
+    return np.abs(v * loss.value(y, u + step) - losses), float(np.sum(losses))
 
 
 def one_step_outputs(solution: SmoothSolution) -> Vector:
@@ -56,7 +54,11 @@ def second_steps(solution: SmoothSolution) -> Vector:
 
 def _second_steps_of(solution: SmoothSolution, rows: Rows) -> Vector:
     s, columns = solution, np.arange(len(rows))
-    V = s.covariance(np.eye(s.gram.n)[:, rows])
+    V = (
+        s.C * s.factor.V[:, rows]
+        if isinstance(s.factor, DenseFactor)
+        else s.covariance(np.eye(s.gram.n)[:, rows])
+    )
     k = s.one_minus_leverage[rows]
     delta = -V * (s.fraction_of_one_row * s.a)[rows] / k
     a = -s.v[:, None] * s.machine.loss.derivatives(s.y[:, None], s.z[:, None] + delta)[0]
