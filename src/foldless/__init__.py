@@ -25,23 +25,26 @@ cli         core datasets kernels grams machines criteria searches tuning estima
 ``cli`` is the command line with its files, its report and the papers' tables.
 """
 
+from importlib import import_module
 from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
-from foldless import criteria, datasets, inspection, kernels, machines, searches
-from foldless.estimators import (
-    KernelClassifier,
-    KernelLogisticRegression,
-    KernelLSSVC,
-    KernelPoissonRegressor,
-    KernelRegressor,
-    KernelRidgeRegressor,
-    KernelSearch,
-    KernelSubsetRegressor,
-    KernelSVC,
-)
-from foldless.inspection.compare import compare
-from foldless.tuning.combine_kernels import combine_kernels
-from foldless.tuning.select_kernel import select_kernel
+if TYPE_CHECKING:
+    from foldless import criteria, datasets, inspection, kernels, machines, searches
+    from foldless.estimators import (
+        KernelClassifier,
+        KernelLogisticRegression,
+        KernelLSSVC,
+        KernelPoissonRegressor,
+        KernelRegressor,
+        KernelRidgeRegressor,
+        KernelSearch,
+        KernelSubsetRegressor,
+        KernelSVC,
+    )
+    from foldless.inspection.compare import compare
+    from foldless.tuning.combine_kernels import combine_kernels
+    from foldless.tuning.select_kernel import select_kernel
 
 __version__ = version("foldless")
 
@@ -65,3 +68,28 @@ __all__ = [
     "searches",
     "select_kernel",
 ]
+
+# Functions and the modules they are in; classes are in foldless.estimators, and the other names are modules themselves.
+_FUNCTIONS = {
+    "combine_kernels": "foldless.tuning.combine_kernels",
+    "compare": "foldless.inspection.compare",
+    "select_kernel": "foldless.tuning.select_kernel",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for, so that ``import foldless`` takes no time."""
+    if name not in __all__:
+        raise AttributeError(f"module 'foldless' has no attribute {name!r}")
+    if name.startswith("Kernel"):
+        found = getattr(import_module("foldless.estimators"), name)
+    elif name in _FUNCTIONS:
+        found = getattr(import_module(_FUNCTIONS[name]), name)
+    else:
+        found = import_module(f"foldless.{name}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
