@@ -6,7 +6,7 @@
 BIN := .venv/bin
 PYTHON := python3
 SPREAD := -n auto --maxprocesses=4 --dist loadgroup
-NUMERICAL := $(addprefix tests/,core kernels grams machines criteria searches tuning estimators)
+NUMERICAL := $(addprefix tests/,core kernels grams machines criteria searches)
 # One BLAS thread per test process: the processes share the cores.
 RUN := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
