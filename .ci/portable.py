@@ -8,7 +8,13 @@ import os
 import subprocess
 import sys
 
-KINDS = ("Prescott", "Nehalem", "Sandybridge", "Haswell", "SkylakeX")  # SSE3, SSE4.2, AVX, AVX2 with FMA, AVX-512
+KINDS = (
+    "Prescott",
+    "Nehalem",
+    "Sandybridge",
+    "Haswell",
+    "SkylakeX",
+)  # SSE3, SSE4.2, AVX, AVX2 with FMA, AVX-512
 IN_USE = """
 import numpy, scipy.linalg, threadpoolctl
 scipy.linalg.cholesky(numpy.ones((99, 99)) @ numpy.ones((99, 99)) + numpy.eye(99))
