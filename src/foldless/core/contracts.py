@@ -164,6 +164,15 @@ class Machine(ABC):
         return False
 
     @property
+    def smooth_loss(self) -> tuple[Any, float] | None:
+        """The loss of a row as a smooth function of its output, and its weight against half the squared norm.
+
+        ``None`` for a machine that is not of this form, and so cannot be fitted as a sum over parts of the rows; see
+        :mod:`foldless.tuning.partitioned_fit`.
+        """
+        return None
+
+    @property
     def fits_on_blocks(self) -> bool:
         """Whether a search may fit the machine to parts of the rows; see :mod:`foldless.tuning.row_blocks`."""
         return True

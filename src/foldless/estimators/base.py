@@ -1,6 +1,6 @@
 """What all estimators share: checked data in, ``select``, fitted attributes out. No formulas."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias, cast
 
@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from foldless.core.contracts import Machine, Matrix, Vector
 from foldless.core.errors import AdviceWarning
 from foldless.core.linalg import check_semidefinite
-from foldless.core.targets import MIN_ROWS, class_index, encode_labels
+from foldless.core.targets import MIN_ROWS, class_index, encode_labels, one_versus_rest
 from foldless.core.text_columns import naming_text_columns
 from foldless.criteria.base import Criterion
 from foldless.estimators.advice import (
@@ -27,6 +27,7 @@ from foldless.estimators.advice import (
     warn_about,
 )
 from foldless.estimators.columns import ColumnCodes, bound_kernels, codes_for
+from foldless.estimators.dask_collections import Collection, PartitionedFit, lazy_on_dask
 from foldless.estimators.feature_relevance import relevance
 from foldless.estimators.landmarks import cell_rows, landmark_points
 from foldless.estimators.uncertainty.mixins import IntervalMixin, LeftOutMixin, SetMixin
@@ -72,6 +73,7 @@ class BaseKernelEstimator(LeftOutMixin, BaseEstimator):
     _kernels: KernelLike  # the kernels to choose from, with names of columns turned into numbers
     _landmarks: Any = None  # the points that the user gave as landmarks
     column_codes_: ColumnCodes | None = None
+    partitions_: PartitionedFit | None = None
 
     def _check_data(self, X: ArrayLike, y: ArrayLike, **options: Any) -> tuple[Any, np.ndarray]:
         self._kernels = bound_kernels(self.kernel, X)
@@ -144,6 +146,7 @@ class BaseKernelEstimator(LeftOutMixin, BaseEstimator):
     def _store(self, selection: Selection) -> None:
         """Keep what was found, as fitted attributes."""
         self._forget_left_out(selection)
+        self.partitions_ = None
         self.selection_ = selection
         self.kernel_ = selection.kernel
         self.criterion_value_ = float(selection.reading.value)
@@ -171,6 +174,22 @@ class BaseKernelEstimator(LeftOutMixin, BaseEstimator):
     def _chosen_params(self) -> dict[str, Any]:
         """Return the parameters that make ``fit`` only solve, with what was chosen."""
         return {"kernel": frozen(self.kernel_), **self._machine_params(self.selection_.machine)}
+
+    def _target_columns(self, y: np.ndarray) -> Matrix:
+        """Return targets as a fitted estimator sees them (n, k)."""
+        Y = np.asarray(y, dtype=float).reshape(len(y), -1)
+        if not np.all(np.isfinite(Y)):
+            raise ValueError("y contains NaN or infinity.")
+        return Y
+
+    @property
+    def _is_expansion(self) -> bool:
+        """Whether outputs are the fitted sum of kernel functions and nothing else."""
+        return True
+
+    def _class_weights_of(self, collection: Collection) -> dict[Any, float] | None:
+        """Return the weights of the classes of a Dask collection, if classes have weights."""
+        return None
 
     def _machine_params(self, machine: Any) -> dict[str, float]:
         """Return the parameter of the estimator that a machine's hyper-parameter stands for."""
@@ -243,6 +262,25 @@ class BaseKernelEstimator(LeftOutMixin, BaseEstimator):
 class BaseKernelClassifier(SetMixin, BaseKernelEstimator):
     """Base of the classifiers: labels to columns of -1 and 1, and back."""
 
+    class_weight: Mapping[Any, float] | str | None = None
+
+    def _target_columns(self, y: np.ndarray) -> Matrix:
+        codes = np.clip(np.searchsorted(self.classes_, y), 0, len(self.classes_) - 1)
+        unknown = self.classes_[codes] != y
+        if np.any(unknown):
+            raise ValueError(
+                f"y holds the label {y[unknown][0]}, which no row had from which the parameters were chosen."
+            )
+        return one_versus_rest(codes, len(self.classes_))
+
+    def _class_weights_of(self, collection: Collection) -> dict[Any, float] | None:
+        if self.class_weight is None:
+            return None
+        if not isinstance(self.class_weight, str):
+            return dict(self.class_weight)
+        counts = collection.class_counts()
+        return {label: collection.n / (len(counts) * n) for label, n in counts.items()}
+
     def _check_labels(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> tuple[Any, np.ndarray, Matrix, Vector]:
@@ -257,6 +295,7 @@ class BaseKernelClassifier(SetMixin, BaseKernelEstimator):
         """Return outputs as scikit-learn shapes them: (n,) for two classes, else (n, n_classes)."""
         return columns[:, 0] if len(self.classes_) == 2 else columns
 
+    @lazy_on_dask
     def decision_function(self, X: ArrayLike) -> np.ndarray:
         """Outputs of the machine.
 
@@ -271,6 +310,7 @@ class BaseKernelClassifier(SetMixin, BaseKernelEstimator):
         """
         return self._one_or_all(self._outputs(X))
 
+    @lazy_on_dask
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Most likely class of each row of ``X``."""
         outputs = self._outputs(X)

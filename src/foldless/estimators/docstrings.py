@@ -80,6 +80,8 @@ relevance_ : array of shape (d,)
     the average gradient outer product over ``X_fit_``, with sum 1. It is computed on demand.
 column_codes_ : ColumnCodes or None
     The categories of a data frame that was fitted with ``kernel="auto"``.
+partitions_ : PartitionedFit or None
+    Rows, landmarks and left-out loss of a fit to a Dask collection; None after a fit to arrays.
 trace_ : list of Step
     One row per evaluation: theta, value, seconds, why.
 n_evaluations_ : int

@@ -19,6 +19,7 @@ from foldless.estimators.base import (
     Seed,
     probabilities,
 )
+from foldless.estimators.dask_collections import fits_dask, lazy_on_dask
 from foldless.estimators.docstrings import document_shared
 from foldless.estimators.validation import regularisation
 from foldless.machines import SmoothMachine, SoftmaxMachine
@@ -56,7 +57,7 @@ class KernelLogisticRegression(ClassifierMixin, BaseKernelClassifier):
     loo_proba_ : array of shape (n, n_classes)
         Probabilities from ``loo_decision_``: they show the calibration without folds.
     :shared: loo_predict_ leverage_ suspicious_ guarantee_ learning_curve_
-    :shared: relevance_ column_codes_ trace_ n_evaluations_ selection_ n_features_in_
+    :shared: relevance_ column_codes_ partitions_ trace_ n_evaluations_ selection_ n_features_in_
 
     References
     ----------
@@ -112,6 +113,7 @@ class KernelLogisticRegression(ClassifierMixin, BaseKernelClassifier):
         self.verbose = verbose
         self.calibration = calibration
 
+    @fits_dask
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Tune and fit.
 
@@ -154,6 +156,7 @@ class KernelLogisticRegression(ClassifierMixin, BaseKernelClassifier):
     def _probabilities(self, outputs: Matrix) -> Matrix:
         return softmax(outputs, axis=1) if self._joint else probabilities(outputs)
 
+    @lazy_on_dask
     def predict_proba(self, X: ArrayLike) -> Matrix:
         """Class probabilities.
 

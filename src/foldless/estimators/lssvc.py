@@ -17,6 +17,7 @@ from foldless.estimators.base import (
     Seed,
 )
 from foldless.estimators.calibration import calibrate
+from foldless.estimators.dask_collections import fits_dask, lazy_on_dask
 from foldless.estimators.docstrings import document_shared
 from foldless.estimators.validation import regularisation
 from foldless.machines import LSSVM
@@ -108,6 +109,7 @@ class KernelLSSVC(ClassifierMixin, BaseKernelClassifier):
         self.verbose = verbose
         self.calibration = calibration
 
+    @fits_dask
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Tune and fit.
 
@@ -141,6 +143,7 @@ class KernelLSSVC(ClassifierMixin, BaseKernelClassifier):
     def _probabilities(self, outputs: Matrix) -> Matrix:
         return self.calibration_(outputs)
 
+    @lazy_on_dask
     def predict_proba(self, X: ArrayLike) -> Matrix:
         """Class probabilities, calibrated on leave-one-out outputs.
 

@@ -17,6 +17,7 @@ from foldless.estimators.base import (
     SearchLike,
     Seed,
 )
+from foldless.estimators.dask_collections import fits_dask, lazy_on_dask
 from foldless.estimators.docstrings import document_shared
 from foldless.estimators.uncertainty.left_out import Block
 from foldless.estimators.uncertainty.mixins import IntervalMixin
@@ -54,7 +55,7 @@ class KernelPoissonRegressor(RegressorMixin, IntervalMixin, BaseKernelEstimator)
     loo_decision_ : array of shape (n,)
         Approximate leave-one-out log rates of the training points.
     :shared: loo_predict_ loo_residuals_ leverage_ suspicious_ guarantee_ learning_curve_
-    :shared: relevance_ column_codes_ trace_ n_evaluations_ selection_ n_features_in_
+    :shared: relevance_ column_codes_ partitions_ trace_ n_evaluations_ selection_ n_features_in_
 
     Examples
     --------
@@ -103,6 +104,7 @@ class KernelPoissonRegressor(RegressorMixin, IntervalMixin, BaseKernelEstimator)
         self.verbose = verbose
         self.calibration = calibration
 
+    @fits_dask
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Tune and fit.
 
@@ -149,10 +151,12 @@ class KernelPoissonRegressor(RegressorMixin, IntervalMixin, BaseKernelEstimator)
     def _machine_params(self, machine: Any) -> dict[str, float]:
         return {"alpha": 1 / machine.C}
 
+    @lazy_on_dask
     def log_rate(self, X: ArrayLike) -> Vector:
         """Logarithms of the rates."""
         return self._outputs(X)[:, 0]
 
+    @lazy_on_dask
     def predict(self, X: ArrayLike) -> Vector:
         """Rates: expected counts.
 

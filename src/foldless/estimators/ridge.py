@@ -17,6 +17,7 @@ from foldless.estimators.base import (
     SearchLike,
     Seed,
 )
+from foldless.estimators.dask_collections import fits_dask, lazy_on_dask
 from foldless.estimators.docstrings import document_shared
 from foldless.estimators.uncertainty.intervals import least_squares_scales
 from foldless.estimators.uncertainty.left_out import Block
@@ -69,7 +70,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
     loo_decision_ : array of shape (n,) or (n, n_outputs)
         Leave-one-out predictions of the training points; with ``criterion="loo"``.
     :shared: loo_predict_ loo_residuals_ leverage_ suspicious_ guarantee_ learning_curve_
-    :shared: relevance_ column_codes_ trace_ n_evaluations_ selection_ n_features_in_
+    :shared: relevance_ column_codes_ partitions_ trace_ n_evaluations_ selection_ n_features_in_
 
     Examples
     --------
@@ -123,6 +124,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
         self.verbose = verbose
         self.calibration = calibration
 
+    @fits_dask
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Tune and fit.
 
@@ -176,6 +178,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
         penalty_roots(T, len(T))
         return T
 
+    @lazy_on_dask
     def predict(self, X: ArrayLike, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Predict; with ``return_std`` also the standard deviation of the function.
 
@@ -203,6 +206,10 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
         if self._pairwise:
             raise Undefined(
                 "standard deviations need k(x, x) of the new points, which kernel='precomputed' lacks."
+            )
+        if self.partitions_ is not None:
+            raise Undefined(
+                "a fit to a Dask collection keeps no posterior, so there are no standard deviations."
             )
         if self.cells_ is not None:
             raise Undefined(

@@ -26,6 +26,7 @@ from foldless.estimators.base import (
     probabilities,
 )
 from foldless.estimators.calibration import calibrate
+from foldless.estimators.dask_collections import fits_dask, lazy_on_dask
 from foldless.estimators.docstrings import document_shared
 from foldless.estimators.uncertainty.left_out import LeftOutModels
 from foldless.estimators.validation import regularisation
@@ -92,7 +93,7 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
     loo_proba_ : array of shape (n, n_classes), or None
         Probabilities from ``loo_decision_``; None if a posterior gives the probabilities.
     :shared: loo_predict_ leverage_ suspicious_ guarantee_ learning_curve_
-    :shared: relevance_ column_codes_ trace_ n_evaluations_ selection_ n_features_in_
+    :shared: relevance_ column_codes_ partitions_ trace_ n_evaluations_ selection_ n_features_in_
 
     Notes
     -----
@@ -155,6 +156,7 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
         self.verbose = verbose
         self.calibration = calibration
 
+    @fits_dask
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Tune and fit.
 
@@ -200,6 +202,10 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
             self._keep_support()
         self._advise(X, Y)
         return self
+
+    @property
+    def _is_expansion(self) -> bool:
+        return self._posterior is None
 
     def _keep_left_out(self, outputs: Matrix) -> None:
         if self.calibration_ is not None:
@@ -294,6 +300,7 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
             )
         return diagonal(self.kernel_, X)
 
+    @lazy_on_dask
     def predict_proba(self, X: ArrayLike) -> Matrix:
         """Class probabilities.
 

@@ -34,6 +34,7 @@ from foldless.core.targets import balanced_weights
 from foldless.grams import SpectralFactor
 from foldless.machines.base import MachineWithC, row_weights
 from foldless.machines.coefficients import range_gram, without_rounding
+from foldless.machines.losses import Squared
 
 ROUTES = ("cholesky", "spectrum")
 
@@ -88,6 +89,11 @@ class LSSVM(MachineWithC):
     def fits_by_cells(self) -> bool:
         """Whether the machine can be fitted cell by cell; see :mod:`foldless.tuning.cellwise`."""
         return True
+
+    @property
+    def smooth_loss(self) -> tuple[Squared, float]:
+        """Half the squared error, and C."""
+        return Squared(), self.C
 
     def on_rows(self, rows: NDArray[np.intp]) -> Self:
         """Return the machine for some of the rows, with their weights, counts and costs."""

@@ -42,6 +42,7 @@ from foldless.machines.least_squares.penalty import identity_basis, matrix_basis
 from foldless.machines.least_squares.sensitivity import Sensitivity
 from foldless.machines.least_squares.smoother import DenseSmoother, SpectralSmoother, along_path
 from foldless.machines.least_squares.solution import LinearSolution, checked_targets
+from foldless.machines.losses import Squared
 
 ROUTES = ("auto", "spectrum", "factor")
 SINGLE_SOLVE_MAX_RANK_FRACTION = 0.2  # rank over n up to which a thin root is faster even for a single solve
@@ -103,6 +104,11 @@ class Ridge(LinearMachine):
     def with_theta(self, theta: Vector) -> Self:
         """Return the machine with another alpha."""
         return replace(self, alpha=float(np.exp(theta[0])))
+
+    @property
+    def smooth_loss(self) -> tuple[Squared, float] | None:
+        """Half the squared error, and 1 / alpha; None for another penalty than the norm."""
+        return (Squared(), 1 / self.alpha) if self.penalty_is_kernel else None
 
     @property
     def for_regularisation_path(self) -> Self:

@@ -71,6 +71,11 @@ class SmoothMachine(MachineWithC):
         """Whether the machine can be fitted cell by cell; see :mod:`foldless.tuning.cellwise`."""
         return True
 
+    @property
+    def smooth_loss(self) -> tuple[SmoothLoss, float]:
+        """The loss, and C."""
+        return self.loss, self.C
+
     def one_class_output(self, n: int) -> float:
         """Return the log-odds of a class that was seen n times and never contradicted, by Laplace's rule."""
         return float(np.log(n + 1))

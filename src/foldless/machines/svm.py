@@ -38,7 +38,7 @@ from foldless.machines.box_qp.equal_rows import MergedRows
 from foldless.machines.box_qp.problem import FREE, LOWER, UPPER, Block, BoxQP, Sets
 from foldless.machines.coefficients import MAX_OUTPUT_ERROR, corrected_outputs, range_gram
 from foldless.machines.columnwise import ColumnwiseSolutions
-from foldless.machines.losses import Hinge, SquaredHinge
+from foldless.machines.losses import Hinge, SmoothSquaredHinge, SquaredHinge
 from foldless.machines.losses.protocols import MarginLoss
 
 JITTER = 1e-10  # relative to the mean diagonal
@@ -174,6 +174,12 @@ class SquaredHingeSVM(SupportVectorMachine):
     """
 
     loss: ClassVar[MarginLoss] = SquaredHinge()
+
+    @property
+    def smooth_loss(self) -> tuple[SmoothSquaredHinge, float]:
+        """The squared hinge as a function of the output, and C."""
+        return SmoothSquaredHinge(), self.C
+
     default_loo_criterion: ClassVar[str] = "smoothed-span"
 
     def _fit(self, gram: Gram, y: Vector, C: Vector, start: Sets | None) -> "SquaredHingeSolution":

@@ -1,0 +1,166 @@
+"""Dask collections: the fit of arrays with the same landmarks, lazily predicted, whatever happens to a worker."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+
+from foldless import (
+    KernelLogisticRegression,
+    KernelLSSVC,
+    KernelPoissonRegressor,
+    KernelRidgeRegressor,
+    KernelSVC,
+)
+from foldless.criteria.left_out import row_losses
+
+da = pytest.importorskip("dask.array", reason="Dask collections need foldless[dask]")
+pytestmark = pytest.mark.xdist_group("cluster")
+
+N, M = 600, 100
+KERNEL = RBF(2.0, "fixed")
+
+
+@pytest.fixture
+def data(monkeypatch):
+    monkeypatch.setattr("foldless.estimators.dask_collections.PULLED_MAX_ROWS", 150)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, 2))
+    return X, np.round(np.exp(np.sin(2 * X[:, 0]) + 0.3 * X[:, 1] + 0.2 * rng.normal(size=N)))
+
+
+def landmarks():
+    return np.random.default_rng(1).normal(scale=1.5, size=(M, 2))
+
+
+MODELS = [
+    KernelLogisticRegression(KERNEL, C=2.0),
+    KernelLogisticRegression(KERNEL, C=2.0, class_weight="balanced"),
+    KernelLSSVC(KERNEL, C=2.0),
+    KernelSVC(KERNEL, C=2.0, loss="squared_hinge"),
+    KernelRidgeRegressor(KERNEL, alpha=0.5),
+    KernelRidgeRegressor(KERNEL, alpha=0.5, fit_intercept=False),
+    KernelPoissonRegressor(KERNEL, alpha=0.5),
+]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_the_fit_is_that_of_an_array_with_the_same_landmarks(model, data):
+    X, y = data
+    y = y if "Regressor" in type(model).__name__ else np.array(["a", "b", "c"])[np.clip(y.astype(int), 0, 2)]
+    model = model.set_params(landmarks=landmarks())
+    local = model.fit(X, y)
+    expected, selection = local.predict(X), local.selection_
+    outputs, n_landmarks = local._outputs(X), len(local.X_fit_)
+    losses = row_losses(selection.machine, selection.solution.Y, local._left_out)
+    model.fit(da.from_array(X, chunks=(110, 1)), da.from_array(y, chunks=200))
+    np.testing.assert_allclose(model._outputs(X), outputs, rtol=1e-5, atol=1e-6)
+    lazy = model.predict(da.from_array(X, chunks=(250, 2)))
+    assert lazy.chunks[0] == (250, 250, 100)
+    if expected.dtype.kind == "f":
+        np.testing.assert_allclose(lazy.compute(), expected, rtol=1e-5)
+    else:
+        np.testing.assert_array_equal(lazy.compute(), expected)
+    record = model.partitions_
+    assert (record.n_rows, record.n_search_rows, record.n_landmarks) == (N, 150, n_landmarks)
+    assert record.left_out_loss == pytest.approx(np.mean(losses), rel=1e-3)
+    assert local.fit(X, y).partitions_ is None
+
+
+def test_parameters_are_chosen_on_some_of_the_rows(data):
+    X, y = data
+    model = KernelLogisticRegression(n_components=40)
+    model.fit(da.from_array(X, chunks=100), da.from_array(y > 1, chunks=100))
+    assert model.selection_.solution.gram.n == 150
+    assert len(model.X_fit_) == 40
+    probabilities = model.predict_proba(da.from_array(X, chunks=100))
+    assert probabilities.shape == (N, 2)
+    np.testing.assert_allclose(probabilities.compute().sum(axis=1), 1)
+    np.testing.assert_allclose(
+        model.decision_function(da.from_array(X, chunks=100)).compute(), model.decision_function(X)
+    )
+    assert np.mean(model.predict(X) == (y > 1)) > 0.85
+
+
+def test_data_frames_with_an_empty_partition(data):
+    dd, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
+    X, y = data
+    table = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": y})
+    frame = dd.from_pandas(table, npartitions=4)
+    frame = dd.concat([frame, frame[frame.a > 100]])
+    options = {"kernel": KERNEL, "alpha": 0.5, "landmarks": pd.DataFrame(landmarks(), columns=["a", "b"])}
+    model = KernelRidgeRegressor(**options).fit(frame[["a", "b"]], frame["y"])
+    expected = KernelRidgeRegressor(**options).fit(table[["a", "b"]], y).predict(table[["a", "b"]])
+    np.testing.assert_allclose(model.predict(frame[["a", "b"]]).compute(), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_small_collection_is_fitted_as_an_array():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model = KernelRidgeRegressor(KERNEL, alpha=0.1, gram="dense")
+    model.fit(da.from_array(X, chunks=25), da.from_array(X[:, 0], chunks=25))
+    assert model.partitions_ is None
+    assert len(model.loo_predict_) == 60
+
+
+@pytest.mark.parametrize(
+    "model, message",
+    [
+        (
+            KernelRidgeRegressor(KERNEL, alpha=0.1, gram="dense"),
+            "needs all rows in one place; use gram='auto'",
+        ),
+        (KernelRidgeRegressor(KERNEL, alpha=0.1, calibration="split"), "calibration='split' needs all rows"),
+        (KernelRidgeRegressor(KERNEL, alpha=0.1, penalty="I"), "cannot be fitted to a Dask collection"),
+        (KernelRidgeRegressor(KERNEL, alpha=0.1, landmarks=[1, 2]), "give landmarks as points"),
+    ],
+)
+def test_what_has_no_such_form_is_refused(model, message, data):
+    X, y = (da.from_array(part, chunks=(100, *part.shape[1:])) for part in data)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y)
+
+
+def test_bad_collections_are_refused(data):
+    X, y = data
+    model, rows = KernelRidgeRegressor(KERNEL, alpha=0.1, landmarks=landmarks()), da.from_array(X, chunks=100)
+    with pytest.raises(ValueError, match="both be Dask collections"):
+        model.fit(rows, y)
+    with pytest.raises(ValueError, match="X has 600 rows, y has 500"):
+        model.fit(rows, da.from_array(y[:500], chunks=100))
+    with pytest.raises(ValueError, match="no sample_weight"):
+        model.fit(rows, da.from_array(y, chunks=100), sample_weight=y)
+    with pytest.raises(ValueError, match="one output at a time"):
+        model.fit(X, y).predict(rows, return_std=True)
+    holed = y.copy()
+    holed[np.setdiff1d(np.arange(N), np.arange(0, N, 3))[-3:]] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(rows, da.from_array(holed, chunks=100))
+
+
+def killing(block, calls):
+    """Return the block; the worker that makes a certain call dies instead."""
+    with open(calls, "ab") as file:
+        file.write(b"x")
+    if os.path.getsize(calls) == 20:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return block
+
+
+def test_a_killed_worker_costs_time_and_nothing_else(data, tmp_path):
+    distributed = pytest.importorskip("distributed", reason="a cluster needs foldless[dask]")
+    X, y = data
+    rows, labels = da.from_array(X, chunks=100), da.from_array(y > 1, chunks=100)
+    model = KernelLogisticRegression(KERNEL, C=2.0, landmarks=landmarks())
+    expected = model.fit(rows, labels).dual_coef_.copy()
+    calls = tmp_path / "calls"
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        before = set(client.run(os.getpid).values())
+        model.fit(rows.map_blocks(killing, str(calls), meta=np.zeros((0, 2))), labels)
+        lazy = model.predict_proba(rows).compute()
+        assert before - set(client.run(os.getpid).values())
+    assert calls.stat().st_size > 26
+    np.testing.assert_allclose(model.dual_coef_, expected, rtol=1e-9)
+    np.testing.assert_allclose(lazy, model.predict_proba(X))
