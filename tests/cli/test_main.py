@@ -48,10 +48,24 @@ def tuned(ripley):
     """One run that asks for everything: JSON, a report, a model."""
     done = foldless(
         "tune", "train.csv", "--target", "side", "--json", "--holdout", "0.2", "--seed", "3",
-        "--report", "out.html", "--save", "model.skops", cwd=ripley,
+        "--report", "out.html", "--save", "model.skops", "--machine", "logistic", cwd=ripley,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done
+
+
+def test_the_default_chooses_machine_and_kernel(ripley, monkeypatch, capsys):
+    monkeypatch.chdir(ripley)
+    asked = ["tune", "train.csv", "--target", "side", "--json", "--seed", "3", "--save", "auto.skops"]
+    found = []
+    for more in ([], ["--machine", "auto"]):
+        assert run([*asked, *more, "--report", "auto.html"]) == 0
+        found.append(json.loads(capsys.readouterr().out))
+    assert found[0]["kernel"] == found[1]["kernel"]
+    assert found[0]["machine"] == "kernel logistic regression"
+    assert found[0]["loo_error"] < 0.15
+    assert run(["predict", "auto.skops", "new.csv"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 11
 
 
 def test_tune_prints_one_json_object_and_nothing_else(tuned):
@@ -75,7 +89,8 @@ def test_the_chosen_value_is_the_lowest_of_the_trace(tuned):
 
 def test_the_same_seed_gives_the_same_choice(tuned, ripley, capsys):
     path = str(ripley / "train.csv")
-    assert run(["tune", path, "--target", "side", "--json", "--holdout", "0.2", "--seed", "3"]) == 0
+    options = ["--machine", "logistic", "--json", "--holdout", "0.2", "--seed", "3"]
+    assert run(["tune", path, "--target", "side", *options]) == 0
     first, second = json.loads(tuned.stdout), json.loads(capsys.readouterr().out)
     assert first["parameters"] == second["parameters"]
     assert first["held_out_error"] == second["held_out_error"]
@@ -384,19 +399,43 @@ def test_a_column_with_the_answer_is_passed_over_in_silence(tuned, ripley, monke
     assert capsys.readouterr().err == ""
 
 
-def test_the_demonstration_as_json(tmp_path, monkeypatch, capsys):
-    from foldless.cli.demo_data import Baseline
+def four_scores(data, seed):
+    """Made-up scores on two splits; the first model is clearly better than the last one only."""
+    from foldless.cli.demo_data import Scores
 
+    names = ("foldless", "grid", "linear", "boosting")
+    sign = 1 if data.task == "classification" else -1
+    score = sign * np.array([[0.10, 0.20], [0.12, 0.18], [0.08, 0.22], [0.30, 0.41]])
+    return [Scores(name, np.array([0.1, 0.2]), one, np.ones(2)) for name, one in zip(names, score)]
+
+
+def test_the_demonstration_as_json(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(
-        "foldless.cli.commands.demo.grid_search", lambda *_: Baseline(1.0, 2.0, 0.1, 0.2, 3, 4.0)
-    )
+    monkeypatch.setattr("foldless.cli.commands.demo.measure", four_scores)
     assert run(["demo", "--json"]) == 0
     printed = capsys.readouterr()
     found = json.loads(printed.out)
     assert "note:" not in printed.err
     assert found["foldless"]["target"] == "diagnosis"
-    assert found["grid_search"]["held_out_error"] == 0.2
+    assert found["tables"].keys() == {"diagnosis", "progression"}
+    assert found["tables"]["progression"]["models"]["boosting"]["r2"] == [-0.3, -0.41]
+    for table in found["tables"].values():
+        assert "is better than boosting; not clearly different from grid, linear." in table["verdict"]
+
+
+def test_the_demonstration_measures_all_models_on_the_same_splits(monkeypatch):
+    from foldless.cli import demo_data
+    from foldless.estimators import KernelRidgeRegressor
+
+    data = demo_data.diabetes()
+    monkeypatch.setattr(
+        demo_data, "models", lambda _: {"a": KernelRidgeRegressor(), "b": KernelRidgeRegressor()}
+    )
+    monkeypatch.setattr(demo_data, "WORKER_PROCESSES", 1)
+    first, second = demo_data.measure(data, seed=0, n_splits=2)
+    assert np.array_equal(first.score, second.score)
+    assert first.score[0] != first.score[1]
+    assert 0.3 < first.score.mean() < 0.6
 
 
 def test_a_reproduced_table_as_json(tmp_path, monkeypatch, capsys):

@@ -15,7 +15,8 @@ from foldless.core.contracts import Matrix
 from foldless.core.errors import DataError
 from foldless.core.memo import cached_property
 from foldless.core.targets import MIN_ROWS, class_index
-from foldless.estimators.registry import entry_of, look_up
+from foldless.estimators.default import BaseDefault
+from foldless.estimators.registry import AUTOMATIC, entry_of, look_up
 from foldless.inspection.comparison import Comparison
 from foldless.inspection.metrics import prediction_error
 from foldless.tuning.validation_split import split_rows
@@ -123,7 +124,12 @@ class Experiment:
 
 def make_pipeline_for(task: str, machine: str | None, scale: bool, options: dict[str, Any]) -> Pipeline:
     """Return an unfitted pipeline: scaling, then the machine called ``machine``, or the usual one for ``task``."""
-    estimator = look_up(machine, task).estimator
+    estimator: type[Any]
+    if machine == "auto":
+        # The pipeline scales already.
+        estimator, options = AUTOMATIC[task], {**options, "scale": False}
+    else:
+        estimator = look_up(machine, task).estimator
     unknown = sorted(options.keys() - inspect.signature(estimator).parameters.keys())
     if unknown:
         raise DataError(f"the machine {estimator.__name__} has no option {', '.join(unknown)}.")
@@ -169,8 +175,8 @@ def run_experiment(
     table : Table
         From :func:`foldless.cli.read_table`, with a target.
     machine : str, optional
-        ``"logistic"``, ``"svc"``, ``"lssvc"``, ``"ridge"``, ``"subset"`` or ``"poisson"``; by default ``"logistic"``
-        for classes and ``"ridge"`` for numbers.
+        ``"logistic"``, ``"svc"``, ``"lssvc"``, ``"ridge"``, ``"subset"``, ``"poisson"``, or ``"auto"``, which chooses
+        the machine and its kernel; by default ``"logistic"`` for classes and ``"ridge"`` for numbers.
     holdout : float, default=0.0
         Fraction of the rows to hold out before tuning, to measure the error.
     scale : bool, default=True
@@ -192,10 +198,18 @@ def run_experiment(
     train, test = split_table(table, holdout, random_state)
     X, y = table.X[train], target[train]
     begun = time.perf_counter()
-    model.fit(X, y)
+    model = _with_chosen_machine(model.fit(X, y))
     seconds = time.perf_counter() - begun
     held_out = None
     if len(test):
         predicted = model.predict(table.X[test])
         held_out = HeldOut(len(test), prediction_error(target[test], predicted, task == "classification"))
     return Experiment(source, command, table, X, y, model, seconds, held_out)
+
+
+def _with_chosen_machine(model: Pipeline) -> Pipeline:
+    """Return a fitted pipeline with the machine that was chosen in the place of the estimator that chose it."""
+    (name, scaling), (_, last) = model.steps
+    if not isinstance(last, BaseDefault):
+        return model
+    return Pipeline([(name, scaling), (type(last.best_estimator_).__name__.lower(), last.best_estimator_)])

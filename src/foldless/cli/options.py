@@ -31,8 +31,10 @@ def split_names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def parse_kernels(text: str) -> str | list[str]:
-    """Return the ``kernel`` of estimators: one name, or a list of candidates."""
+def parse_kernels(text: str | None) -> str | list[str] | None:
+    """Return the ``kernel`` of estimators: one name, a list of candidates, or None if nothing was given."""
+    if text is None:
+        return None
     kernels = split_names(text)
     return kernels[0] if len(kernels) == 1 else kernels
 
@@ -52,11 +54,16 @@ CriterionName = Annotated[
 ]
 CriterionNames = Annotated[str | None, typer.Option(help="Criteria with commas between; by default all.")]
 MachineName = Annotated[
-    str | None, typer.Option(help=f"One of {', '.join(MACHINES)}.", autocompletion=completing(MACHINES))
+    str | None,
+    typer.Option(
+        help=f"One of {', '.join(MACHINES)}, or auto: machine and kernel by leave-one-out, the default if neither "
+        "kernel nor criterion nor search is given.",
+        autocompletion=completing([*MACHINES, "auto"]),
+    ),
 ]
 MachineNames = Annotated[str | None, typer.Option(help="Machines with commas between; by default all.")]
 KernelNames = Annotated[
-    str,
+    str | None,
     typer.Option(
         help="A kernel, several with commas between, or auto.", autocompletion=completing([*NAMED, "auto"])
     ),

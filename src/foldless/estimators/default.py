@@ -17,6 +17,7 @@ import time
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -99,10 +100,8 @@ class BaseDefault(BaseEstimator):
     def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, **checks: Any) -> Self:
         """Prepare the columns, let families and challengers compete, and keep the best."""
         begun = time.perf_counter()
-        if self.time_budget is not None and not self.time_budget > 0:
-            raise ValueError(
-                f"time_budget must be a positive number of seconds, or None; got {self.time_budget!r}."
-            )
+        if self.time_budget is not None and not self.time_budget >= 0:
+            raise ValueError(f"time_budget must be seconds, or None for no limit; got {self.time_budget!r}.")
         self.column_codes_ = learn_codes(X)
         points, targets = self._validated(X, y, ensure_min_samples=MIN_ROWS, **checks)
         weights = _check_sample_weight(sample_weight, points, dtype=np.float64, ensure_non_negative=True)
@@ -174,6 +173,8 @@ class BaseDefault(BaseEstimator):
             return winner
         mean, error = float(np.mean(gain)), float(np.std(gain) / np.sqrt(len(gain)))
         better = mean > error
+        if better:
+            trials[:] = [replace(trial, note=_overtaken(trial.note)) for trial in trials]
         note = f"{'chosen: better' if better else 'not better'} by {mean:.3g} ± {error:.2g} a row"
         loss = float(np.mean(self._losses(other[0])))
         trials.append(Trial(other[0].kernel_, loss, other[0].selection_.outcome, note, name))
@@ -261,7 +262,7 @@ class KernelClassifier(ClassifierMixin, BaseDefault):
         the worse ones are dropped early, and two challengers with at most four times the evaluations of the winner. The result
         does then not depend on the clock.
     scale : bool, default=True
-        Whether columns of numbers are divided by their standard deviation.
+        Whether columns of numbers are standardised, and those that never change left out.
     :shared: random_state n_jobs verbose
 
     Attributes
@@ -407,7 +408,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, BaseDefault):
         the worse ones are dropped early, and two challengers with at most four times the evaluations of the winner. The result
         does then not depend on the clock.
     scale : bool, default=True
-        Whether columns of numbers are divided by their standard deviation.
+        Whether columns of numbers are standardised, and those that never change left out.
     :shared: random_state n_jobs verbose
 
     Attributes
@@ -514,13 +515,20 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, BaseDefault):
 def _fitted_quietly(
     model: Any, X: Any, y: NDArray[Any], sample_weight: ArrayLike | None
 ) -> tuple[Any, list[Warning]]:
-    """Return the fitted model, and its warnings but for advice about choices that nobody made and spent budgets."""
+    """Return the fitted model, and its warnings but for advice about choices that nobody made."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X, y, sample_weight)
     found = [record.message for record in caught if isinstance(record.message, Warning)]
-    ignored = UNASKED_ADVICE if _was_interrupted(model) else (*UNASKED_ADVICE, SearchWarning)
+    # The number of evaluations is limited here, not by the user.
+    limited = model.selection_.outcome.stop is Stop.BUDGET
+    ignored = (*UNASKED_ADVICE, SearchWarning) if limited else UNASKED_ADVICE
     return model, [warning for warning in found if not isinstance(warning, ignored)]
+
+
+def _overtaken(note: str) -> str:
+    """Return the note of a candidate after a challenger was better."""
+    return note.replace("chosen: better", "better").replace("chosen", "the best family")
 
 
 def _was_interrupted(model: Any) -> bool:

@@ -30,7 +30,7 @@ class Preparation:
     fill : array of shape (d,)
         What a missing number becomes after that.
     kept : array of int
-        Columns that change; all of them if none does.
+        Columns that change; all of them if none does, or if they are not to be scaled.
     gaps : array of int
         Columns that get a further one: whether the value is missing.
     categorical : list of int
@@ -62,7 +62,7 @@ class Preparation:
         center = np.where(is_number & (scale and not sp.issparse(X)), mean, 0.0)
         missing = np.zeros(X.shape[1], bool) if sp.issparse(X) else _gap_changes(X[weights > 0])
         kept, gaps = np.flatnonzero(changes), np.flatnonzero(missing)
-        if not len(kept) and not len(gaps):
+        if not scale or (not len(kept) and not len(gaps)):
             kept = np.arange(X.shape[1])
         return cls(center, divisor, (mean - center) / divisor, kept, gaps, list(categorical))
 

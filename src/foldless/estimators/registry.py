@@ -71,7 +71,7 @@ def look_up(name: str | None, task: str) -> Entry:
     name = DEFAULT_MACHINES[task] if name is None else name
     suitable = {other: entry for other, entry in MACHINES.items() if entry.task == task}
     if name not in suitable:
-        raise UnknownName(f"--machine (for {task})", name, suitable)
+        raise UnknownName(f"--machine (for {task})", name, [*suitable, "auto"])
     return suitable[name]
 
 

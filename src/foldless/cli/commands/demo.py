@@ -1,13 +1,15 @@
-"""``foldless demo``: embedded data, tuned without folds and by a grid search."""
+"""``foldless demo``: two embedded tables, with the default of foldless and with what people would use."""
 
-from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from foldless.cli.demo_data import HOLDOUT_FRACTION, Baseline, breast_cancer, grid_search
-from foldless.cli.experiment import Experiment, HeldOut, run_experiment
+import numpy as np
+
+from foldless.cli.demo_data import HOLDOUT_FRACTION, Scores, breast_cancer, diabetes, measure, verdict
+from foldless.cli.experiment import run_experiment
+from foldless.cli.files.read_table import Table
 from foldless.cli.options import Json, Seed, typer
-from foldless.cli.report import console, cross_entropy, number, percent, table, to_plain_data
+from foldless.cli.report import console, number, percent, table, to_plain_data
 from foldless.cli.terminal import (
     check_writable,
     command_line,
@@ -16,6 +18,7 @@ from foldless.cli.terminal import (
     save_report,
     waiting,
 )
+from foldless.core.contracts import Vector
 
 
 def demo(
@@ -23,45 +26,59 @@ def demo(
     as_json: Json = False,
     seed: Seed = 0,
 ) -> None:
-    """Tune a classifier on embedded data, compare it with a grid search, and write a report."""
+    """Fit two embedded tables beside a grid search, a linear model and boosting, and write a report."""
     check_writable(report)
-    data = breast_cancer()
+    results: dict[str, Any] = {}
+    for data in (breast_cancer(), diabetes()):
+        with waiting(f"{data.target_name}: four models on random splits"):
+            found = measure(data, seed)
+        if not as_json:
+            _print(data, found)
+        results[str(data.target_name)] = _plain(data, found)
     experiment = run_experiment(
-        data,
+        breast_cancer(),
+        "auto",
         holdout=HOLDOUT_FRACTION,
         random_state=seed,
         source="scikit-learn's breast cancer data",
         command=command_line(),
         verbose=progress_verbosity(),
     )
-    with waiting("the same by GridSearchCV(SVC): 10 x 10 settings, 10 folds"):
-        baseline = grid_search(data, seed)
     if as_json:
-        print_json({"foldless": to_plain_data(experiment), "grid_search": asdict(baseline)})
-    else:
-        _print(experiment, baseline)
+        print_json({"foldless": to_plain_data(experiment), "tables": results})
     save_report(experiment, report)
 
 
-def _print(experiment: Experiment, baseline: Baseline) -> None:
-    held_out = experiment.held_out or HeldOut(0, 0.0)
-    title = f"{experiment.table.target_name}: {len(experiment.y)} rows to tune on, {held_out.rows} held out"
-    rows = side_by_side(experiment, held_out, baseline)
-    console().print(table(title, rows, ("", "foldless", "GridSearchCV(SVC)")))
-    ratio = baseline.seconds / experiment.seconds
-    console().print(f"the grid search took {number(ratio)} times as long as foldless in this run")
+def _print(data: Table, found: list[Scores]) -> None:
+    _, task = data.target()
+    title = f"{data.target_name}: {data.n_rows} rows, {len(data.feature_names)} features, mean of {len(found[0].error)} splits"
+    headings = ("", "error", "log loss") if task == "classification" else ("", "RMSE", "R2")
+    console().print(table(title, [_cells(one, task) for one in found], (*headings, "seconds")))
+    console().print(verdict(found, task), soft_wrap=True)
+    console().print()
 
 
-def side_by_side(experiment: Experiment, held_out: HeldOut, baseline: Baseline) -> list[tuple[str, str, str]]:
-    """Return rows (label, foldless, grid search)."""
-    estimator = experiment.estimator
-    return [
-        ("machine", "kernel logistic", "support vector"),
-        ("C", number(estimator.C_), number(baseline.C)),
-        ("width", number(estimator.kernel_.length_scale), number(baseline.width)),
-        ("LOO cross-entropy per row", number(cross_entropy(experiment)), "-"),
-        ("estimated error (LOO, 10 folds)", percent(experiment.loo_error), percent(baseline.folds_error)),
-        ("held-out error", percent(held_out.error), percent(baseline.held_out_error)),
-        ("evaluations (fits)", str(estimator.n_evaluations_), str(baseline.fits)),
-        ("seconds", f"{experiment.seconds:.2f}", f"{baseline.seconds:.2f}"),
-    ]
+def _cells(scores: Scores, task: str) -> tuple[str, ...]:
+    error = _with_spread(scores.error, percent if task == "classification" else number)
+    return (
+        scores.name,
+        error,
+        _with_spread(scores.score, lambda x: f"{x:.3f}"),
+        f"{np.mean(scores.seconds):.2f}",
+    )
+
+
+def _with_spread(values: Vector, show: Any) -> str:
+    """Return the mean and its standard error over the splits."""
+    return f"{show(float(np.mean(values)))} ± {show(float(np.std(values, ddof=1) / np.sqrt(len(values))))}"
+
+
+def _plain(data: Table, found: list[Scores]) -> dict[str, Any]:
+    """Return the scores as lists, one number per split."""
+    _, task = data.target()
+    score = "log_loss" if task == "classification" else "r2"
+    models = {
+        one.name: {"error": one.error.tolist(), score: one.score.tolist(), "seconds": one.seconds.tolist()}
+        for one in found
+    }
+    return {"task": task, "rows": data.n_rows, "models": models, "verdict": verdict(found, task)}

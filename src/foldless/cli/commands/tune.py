@@ -59,7 +59,7 @@ def tune(
     time_budget: Budget = None,
     criterion: CriterionName = None,
     machine: MachineName = None,
-    kernel: KernelNames = "rbf",
+    kernel: KernelNames = None,
     search: SearchName = None,
     impute: Impute = False,
     drop: Drop = None,
@@ -70,9 +70,10 @@ def tune(
 ) -> None:
     """Tune a kernel machine on a table, without folds."""
     check_writable(report, save)
+    nothing_chosen = machine is None and kernel is None and criterion is None and search is None
     experiment = run_experiment(
         training_table(data, target, drop, impute, task.value, machine),
-        machine,
+        "auto" if nothing_chosen and not compare_criteria else machine,
         holdout=holdout,
         scale=scale,
         random_state=seed,

@@ -47,6 +47,8 @@ SKLEARN_KERNELS = (
 )
 # Types that our estimators hold besides arrays and kernels.
 OTHER_TYPES = (
+    "foldless.criteria.loo.LOO",
+    "foldless.criteria.tied.Tied",
     "foldless.estimators.calibration.Sigmoid",
     "foldless.estimators.columns.ColumnCodes",
     "foldless.estimators.uncertainty.training_rows.TrainingRows",
