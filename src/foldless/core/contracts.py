@@ -23,7 +23,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from functools import cache, reduce
+from functools import cache, partial, reduce
 from typing import Any, ClassVar, Protocol, Self, cast
 
 import numpy as np
@@ -32,6 +32,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from foldless.core.gram import Adjoint, Gram, Matrix, Vector
 from foldless.core.memo import cached_property
+from foldless.core.parallel import side_by_side
 
 
 class Solution(Protocol):
@@ -312,8 +313,8 @@ class Reading:
         )
         return cls(
             float(np.mean([r.value for r in readings])),
-            lambda: _mean([r.adjoint for r in readings]),
-            lambda: _mean([r.slope for r in readings]),
+            lambda: _mean(side_by_side([partial(getattr, r, "adjoint") for r in readings])),
+            lambda: _mean(side_by_side([partial(getattr, r, "slope") for r in readings])),
             parts,
             readings[0].divisor,
             batches,

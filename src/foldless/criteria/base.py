@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from foldless.core.contracts import Gram, Machine, Matrix, Reading, Vector
 from foldless.core.errors import UnreadableSolution
+from foldless.core.parallel import side_by_side
 from foldless.machines.columnwise import ColumnwiseSolutions
 
 Method = TypeVar("Method", bound=Callable[..., Reading])
@@ -120,7 +122,7 @@ class Criterion:
     def __call__(self, solution: Any) -> Reading:
         """Return the cost of a solution per row; one with several columns gives the mean of their readings."""
         if isinstance(solution, ColumnwiseSolutions) and not self._reader(type(solution)):
-            return Reading.mean([self(column) for column in solution.columns])
+            return Reading.mean(side_by_side([partial(self, column) for column in solution.columns]))
         return self.read(solution).per_row()
 
     def read(self, solution: Any) -> Reading:

@@ -18,12 +18,14 @@ References
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, Self
 
 import numpy as np
 
 from foldless.core.gram import Factor, Gram, Matrix, Vector
 from foldless.core.memo import cached_property
+from foldless.core.parallel import side_by_side
 from foldless.machines.base import MachineWithC, fraction_of_one_row, row_weights
 from foldless.machines.coefficients import range_gram
 from foldless.machines.columnwise import ColumnwiseSolutions
@@ -96,7 +98,8 @@ class SmoothMachine(MachineWithC):
         """
         self.loss.check(Y)
         starts = [None] * Y.shape[1] if start is None else start
-        return SmoothSolutions(tuple(self._column(gram, y, z) for y, z in zip(Y.T, starts, strict=True)))
+        tasks = [partial(self._column, gram, y, z) for y, z in zip(Y.T, starts, strict=True)]
+        return SmoothSolutions(tuple(side_by_side(tasks)))
 
     def _column(self, gram: Gram, y: Vector, start: Vector | None) -> "SmoothSolution":
         v = row_weights(self, gram.n)

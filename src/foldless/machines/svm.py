@@ -22,6 +22,7 @@ set, a ridge of ``JITTER`` times the mean diagonal is added there, with a warnin
 import warnings
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -31,6 +32,7 @@ from foldless.core.contracts import Gram, Matrix, Vector
 from foldless.core.errors import JitterWarning, NotPositiveDefinite, Undefined
 from foldless.core.linalg import check_semidefinite
 from foldless.core.memo import cached_property
+from foldless.core.parallel import side_by_side
 from foldless.grams import DenseGram
 from foldless.machines.base import MachineWithC, row_weights
 from foldless.machines.box_qp.active_set import BoxSolution, solve_box
@@ -95,7 +97,8 @@ class SupportVectorMachine(MachineWithC):
         starts = [None] * Y.shape[1] if start is None else start
         C = self.C * row_weights(self, gram.n)
         columns = zip(Y.T, starts, strict=True)
-        return SupportSolutions(tuple(self._fit(gram, _checked_labels(y, C), C, s) for y, s in columns))
+        tasks = [partial(self._fit, gram, _checked_labels(y, C), C, s) for y, s in columns]
+        return SupportSolutions(tuple(side_by_side(tasks)))
 
     def unsolved(self, gram: Gram, Y: Matrix) -> "ColumnwiseSolutions[SupportProblem]":
         """Return the problems that ``solve`` would solve."""
