@@ -44,6 +44,8 @@ from foldless.machines.losses import Hinge, SmoothSquaredHinge, SquaredHinge
 from foldless.machines.losses.protocols import MarginLoss
 
 JITTER = 1e-10  # relative to the mean diagonal
+# How often, and by how much, the jitter is raised where it is too small for the rank of K.
+MAX_JITTER_GROWTHS, JITTER_GROWTH = 2, 100.0
 CONFIRM_ITERATIONS = 8  # of active sets, to confirm without jitter the sets that were found with it
 
 
@@ -138,6 +140,16 @@ class HingeSVM(SupportVectorMachine):
         return SVMSolution(gram, self, y, C, *found, np.full(gram.n, jitter))
 
 
+def _solve_with_jitter(merged: MergedRows, jitter: float, start: Sets | None) -> tuple[BoxSolution, float]:
+    """Return the solution with a jitter, a larger one where rounding keeps the active sets from ending, and that jitter."""
+    for _ in range(MAX_JITTER_GROWTHS):
+        try:
+            return merged.solve(jitter, start), jitter
+        except Undefined:
+            jitter *= JITTER_GROWTH
+    return merged.solve(jitter, start), jitter
+
+
 def _solve_singular(qp: BoxQP, start: Sets | None) -> tuple[BoxSolution, float]:
     """Return the solution where blocks of K are singular, and the jitter that makes the one of the free set regular.
 
@@ -147,7 +159,7 @@ def _solve_singular(qp: BoxQP, start: Sets | None) -> tuple[BoxSolution, float]:
     try:
         found = merged.solve(0.0, start)
     except NotPositiveDefinite:
-        found = merged.solve(jitter, start)
+        found, jitter = _solve_with_jitter(merged, jitter, start)
         try:
             confirmed = merged.confirmed(found.sets, CONFIRM_ITERATIONS)
         except NotPositiveDefinite:
