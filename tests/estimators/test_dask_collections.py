@@ -139,6 +139,20 @@ def test_bad_collections_are_refused(data):
         model.fit(rows, da.from_array(holed, chunks=100))
 
 
+def test_partitions_of_one_class_and_errors_that_name_the_partition(data):
+    X, y = data
+    order = np.argsort(y > 1, kind="stable")
+    X, labels = X[order], (y > 1)[order]
+    model = KernelLogisticRegression(KERNEL, C=2.0, landmarks=landmarks())
+    expected = model.fit(X, labels).decision_function(X)
+    model.fit(da.from_array(X, chunks=(100, 2)), da.from_array(labels, chunks=100))
+    np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-5, atol=1e-6)
+    model.set_params(random_state=1)
+    X[-1, 0] = np.nan
+    with pytest.raises(ValueError, match=r"partition 5 of the collection: .*NaN|Input X contains NaN"):
+        model.fit(da.from_array(X, chunks=(100, 2)), da.from_array(labels, chunks=100))
+
+
 def killing(block, calls):
     """Return the block; the worker that makes a certain call dies instead."""
     with open(calls, "ab") as file:
