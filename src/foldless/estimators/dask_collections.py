@@ -76,22 +76,6 @@ def is_dask(X: Any) -> bool:
     return dask is not None and bool(dask.is_dask_collection(X))
 
 
-def fits_dask(fit: Method) -> Method:
-    """Let a method ``fit`` take Dask collections."""
-
-    @wraps(fit)
-    def either(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        if not (is_dask(X) or is_dask(y)):
-            return fit(self, X, y, sample_weight)
-        if sample_weight is not None:
-            raise ValueError(
-                "a fit to Dask collections takes no sample_weight; leave it out, or pass arrays."
-            )
-        return fit_collection(self, X, y)
-
-    return cast(Method, either)
-
-
 def lazy_on_dask(method: Method) -> Method:
     """Let a method of new points take a Dask collection: it then returns a Dask array, and computes nothing yet."""
 
@@ -291,8 +275,10 @@ def _stacked(parts: list[Any]) -> Any:
     return import_extra("pandas").concat(parts) if is_frame(parts[0]) else np.concatenate(parts)
 
 
-def fit_collection(model: Any, X: Any, y: Any) -> Any:
+def fit_collection(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
     """Tune on some rows of a Dask collection, and fit all of them through landmarks, partition by partition."""
+    if sample_weight is not None:
+        raise ValueError("a fit to Dask collections takes no sample_weight; leave it out, or pass arrays.")
     collection = Collection.of(X, y)
     rng = np.random.default_rng(0 if model.random_state is None else model.random_state)
     points, targets = collection.draw(min(collection.n, PULLED_MAX_ROWS), rng)

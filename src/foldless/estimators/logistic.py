@@ -19,7 +19,7 @@ from foldless.estimators.base import (
     Seed,
     probabilities,
 )
-from foldless.estimators.dask_collections import fits_dask, lazy_on_dask
+from foldless.estimators.dask_collections import fit_collection, is_dask, lazy_on_dask
 from foldless.estimators.docstrings import document_shared
 from foldless.estimators.validation import regularisation
 from foldless.machines import SmoothMachine, SoftmaxMachine
@@ -113,7 +113,6 @@ class KernelLogisticRegression(ClassifierMixin, BaseKernelClassifier):
         self.verbose = verbose
         self.calibration = calibration
 
-    @fits_dask
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Tune and fit.
 
@@ -130,6 +129,8 @@ class KernelLogisticRegression(ClassifierMixin, BaseKernelClassifier):
         -------
         self : KernelLogisticRegression
         """
+        if is_dask(X) or is_dask(y):
+            return fit_collection(self, X, y, sample_weight)
         if self._splits:
             return self._fit_split(X, y, sample_weight)
         C, tune_C = regularisation("C", self.C)

@@ -17,7 +17,7 @@ from foldless.estimators.base import (
     Seed,
 )
 from foldless.estimators.calibration import calibrate
-from foldless.estimators.dask_collections import fits_dask, lazy_on_dask
+from foldless.estimators.dask_collections import fit_collection, is_dask, lazy_on_dask
 from foldless.estimators.docstrings import document_shared
 from foldless.estimators.validation import regularisation
 from foldless.machines import LSSVM
@@ -109,7 +109,6 @@ class KernelLSSVC(ClassifierMixin, BaseKernelClassifier):
         self.verbose = verbose
         self.calibration = calibration
 
-    @fits_dask
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Tune and fit.
 
@@ -126,6 +125,8 @@ class KernelLSSVC(ClassifierMixin, BaseKernelClassifier):
         -------
         self : KernelLSSVC
         """
+        if is_dask(X) or is_dask(y):
+            return fit_collection(self, X, y, sample_weight)
         if self._splits:
             return self._fit_split(X, y, sample_weight)
         C, tune_C = regularisation("C", self.C)

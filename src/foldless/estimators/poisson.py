@@ -17,7 +17,7 @@ from foldless.estimators.base import (
     SearchLike,
     Seed,
 )
-from foldless.estimators.dask_collections import fits_dask, lazy_on_dask
+from foldless.estimators.dask_collections import fit_collection, is_dask, lazy_on_dask
 from foldless.estimators.docstrings import document_shared
 from foldless.estimators.uncertainty.left_out import Block
 from foldless.estimators.uncertainty.mixins import IntervalMixin
@@ -104,7 +104,6 @@ class KernelPoissonRegressor(RegressorMixin, IntervalMixin, BaseKernelEstimator)
         self.verbose = verbose
         self.calibration = calibration
 
-    @fits_dask
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Tune and fit.
 
@@ -120,6 +119,8 @@ class KernelPoissonRegressor(RegressorMixin, IntervalMixin, BaseKernelEstimator)
         -------
         self : KernelPoissonRegressor
         """
+        if is_dask(X) or is_dask(y):
+            return fit_collection(self, X, y, sample_weight)
         if self._splits:
             return self._fit_split(X, y, sample_weight)
         alpha, tune_alpha = regularisation("alpha", self.alpha)

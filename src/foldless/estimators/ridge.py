@@ -17,7 +17,7 @@ from foldless.estimators.base import (
     SearchLike,
     Seed,
 )
-from foldless.estimators.dask_collections import fits_dask, lazy_on_dask
+from foldless.estimators.dask_collections import fit_collection, is_dask, lazy_on_dask
 from foldless.estimators.docstrings import document_shared
 from foldless.estimators.uncertainty.intervals import least_squares_scales
 from foldless.estimators.uncertainty.left_out import Block
@@ -124,7 +124,6 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
         self.verbose = verbose
         self.calibration = calibration
 
-    @fits_dask
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Tune and fit.
 
@@ -140,6 +139,8 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
         -------
         self : KernelRidgeRegressor
         """
+        if is_dask(X) or is_dask(y):
+            return fit_collection(self, X, y, sample_weight)
         if self._splits:
             return self._fit_split(X, y, sample_weight)
         # Attributes of an earlier fit that this one may not have.

@@ -26,7 +26,7 @@ from foldless.estimators.base import (
     probabilities,
 )
 from foldless.estimators.calibration import calibrate
-from foldless.estimators.dask_collections import fits_dask, lazy_on_dask
+from foldless.estimators.dask_collections import fit_collection, is_dask, lazy_on_dask
 from foldless.estimators.docstrings import document_shared
 from foldless.estimators.uncertainty.left_out import LeftOutModels
 from foldless.estimators.validation import regularisation
@@ -156,7 +156,6 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
         self.verbose = verbose
         self.calibration = calibration
 
-    @fits_dask
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Tune and fit.
 
@@ -173,6 +172,8 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
         -------
         self : KernelSVC
         """
+        if is_dask(X) or is_dask(y):
+            return fit_collection(self, X, y, sample_weight)
         if self._splits:
             return self._fit_split(X, y, sample_weight)
         C, tune_C = regularisation("C", self.C)
