@@ -128,7 +128,11 @@ class LOO(Criterion):
         if sum(float(np.sum(change)) for change in changes) <= MAX_SECOND_STEPS * total:
             return self
         doubtful = np.concatenate(
-            [np.flatnonzero(~(change <= DOUBTFUL_FRACTION * total)) for change in changes]
+            [
+                # Equal rows are doubtful or not one by one.
+                np.flatnonzero(~(change * column.fraction_of_one_row <= DOUBTFUL_FRACTION * total))
+                for change, column in zip(changes, columns, strict=True)
+            ]
         )
         refitting = replace(
             self, refit_rows=tuple(np.union1d(doubtful, self.refit_rows).astype(int).tolist())

@@ -10,10 +10,9 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Ke
 
 from foldless.core.errors import DataError, UnknownName
 from foldless.kernels import Additive, Laplacian, Metric, PowerExponential, Precomputed, Sinc
-from foldless.kernels.pairs import Points, to_dense
+from foldless.kernels.pairs import Points, distinct_rows, to_dense
 
 DISTANCE_SAMPLE_ROWS = 300  # rows whose distances give the typical one
-DISTINCT_MAX_ROWS = 2000  # up to this many rows, repeated ones are removed first
 LENGTH_SCALE_RANGE_FACTOR = 100  # a length scale may move this factor down and up from its start
 POLY_OFFSET_RANGE_FACTOR = 30
 AMPLITUDE_RANGE = (1e-4, 1e2)  # of one column of an additive kernel, in units of the equal share
@@ -24,8 +23,7 @@ SINC_MAX_LOG_AMPLITUDE = 600  # the largest double has the logarithm 709
 
 def typical_distance(X: Points, metric: str = "euclidean") -> float:
     """Return the median distance between distinct points, from an even sample of the distinct rows."""
-    if X.shape[0] <= DISTINCT_MAX_ROWS:
-        X = np.unique(to_dense(X), axis=0)
+    X = distinct_rows(X)
     n = X.shape[0]
     d = pdist(to_dense(X[np.linspace(0, n - 1, min(DISTANCE_SAMPLE_ROWS, n)).astype(int)]), metric)
     d = d[d > 0]
@@ -88,7 +86,8 @@ def _sinc(X: Points) -> Kernel:
 
 
 def _mean_square(X: Points) -> float:
-    """Return the mean squared norm of the rows; 1 if all rows are zero, so that the kernel stays finite."""
+    """Return the mean squared norm of the distinct rows; 1 if all are zero, so that the kernel stays finite."""
+    X = distinct_rows(X)
     squares = X.multiply(X).sum() if sp.issparse(X) else np.sum(np.square(X))
     return float(squares) / X.shape[0] or 1.0
 

@@ -13,6 +13,8 @@ from foldless.core.contracts import Matrix, Vector
 from foldless.core.linalg import strips
 from foldless.core.memo import cached_property
 
+# Up to so many rows, repeated ones are removed before the data give a scale.
+DISTINCT_MAX_ROWS = 2000
 Points: TypeAlias = Any  # an array or a sparse matrix of shape (n, d)
 
 # Squared distances below this fraction of the squared norms are recomputed without cancellation.
@@ -201,6 +203,11 @@ def _distinct_unknowns(X: Matrix, offset: int) -> Matrix:
 def to_dense(X: Points) -> Matrix:
     """Return ``X`` as an array."""
     return X.toarray() if sp.issparse(X) else X
+
+
+def distinct_rows(X: Points) -> Points:
+    """Return every row once, unless there are many; a row that is repeated and a row of a larger weight then agree."""
+    return np.unique(to_dense(X), axis=0) if X.shape[0] <= DISTINCT_MAX_ROWS else X
 
 
 def _as_float(X: Points) -> Points:

@@ -51,7 +51,7 @@ class SmoothMachine(MachineWithC):
         Number of equal rows that each row stands for; by default 1. They are part of ``weights`` already. A
         leave-one-out criterion leaves out one of the equal rows, not all.
     decrement : float, default=1e-20
-        Stop when the Newton decrement falls below this, per row.
+        Stop when the Newton decrement falls below this, per row; a row of weight 2 counts twice.
     """
 
     loss_in_nats: ClassVar[bool] = True
@@ -106,7 +106,7 @@ class SmoothMachine(MachineWithC):
         curvature = v * self.loss.derivatives(y, np.full(gram.n, self._best_constant(y, v)))[1]
         stable = range_gram(gram, self.C * float(np.max(curvature)))
         state = _Problem(stable, self, y, v).initial_state(start)
-        (_, z), n_iterations = minimise(state, self.decrement * gram.n, f"C = {self.C:.3g}")
+        (_, z), n_iterations = minimise(state, self.decrement * v.sum(), f"C = {self.C:.3g}")
         return SmoothSolution(gram, self, y, v, z, n_iterations)
 
     def _best_constant(self, y: Vector, v: Vector) -> float:

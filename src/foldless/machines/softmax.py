@@ -50,7 +50,7 @@ class SoftmaxMachine(MachineWithC):
     row_counts : array of shape (n,), optional
         Number of equal rows that each row stands for; see :class:`foldless.machines.SmoothMachine`.
     decrement : float, default=1e-20
-        Stop when the Newton decrement falls below this, per row.
+        Stop when the Newton decrement falls below this, per row; a row of weight 2 counts twice.
     """
 
     loss_in_nats: ClassVar[bool] = True
@@ -85,7 +85,7 @@ class SoftmaxMachine(MachineWithC):
         if self.bias and np.any(v @ T == 0):
             raise Undefined("a class has no points: with a free bias the fit has no minimum.")
         problem = _Problem.of(gram, self.C, self.bias, T, v)
-        state, tolerance = problem.initial_state(start), self.decrement * gram.n
+        state, tolerance = problem.initial_state(start), self.decrement * float(v.sum())
         return SoftmaxSolution(gram, self, problem, *minimise(state, tolerance, f"C = {self.C:.3g}"))
 
 

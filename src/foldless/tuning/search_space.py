@@ -14,6 +14,8 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from foldless.core.contracts import Box, Machine, Vector
 from foldless.kernels.evaluate import diagonal
+from foldless.kernels.pairs import distinct_rows
+from foldless.kernels.precomputed import is_precomputed
 from foldless.searches.starts import sobol_starts
 
 # Range of C times the mean diagonal of the kernel matrix.
@@ -94,7 +96,8 @@ def regularisation_bounds(
 
 
 def _mean_diagonal(kernel: Kernel, X: Any) -> float:
-    mean = float(np.mean(diagonal(kernel, X)))
+    points = X if is_precomputed(kernel) else distinct_rows(X)
+    mean = float(np.mean(diagonal(kernel, points)))
     return mean if np.isfinite(mean) and mean > 0 else 1.0
 
 
