@@ -41,7 +41,7 @@ from foldless.machines.least_squares.gp_posterior import relative_variance
 from foldless.machines.least_squares.penalty import identity_basis, matrix_basis, smallest_by_penalty
 from foldless.machines.least_squares.sensitivity import Sensitivity
 from foldless.machines.least_squares.smoother import DenseSmoother, SpectralSmoother, along_path
-from foldless.machines.least_squares.solution import LinearSolution, checked_targets
+from foldless.machines.least_squares.solution import LinearSolution, checked_targets, without_mean
 from foldless.machines.losses import Squared
 
 ROUTES = ("auto", "spectrum", "factor")
@@ -147,7 +147,9 @@ class Ridge(LinearMachine):
                 # Rounding made an eigenvalue negative, or K is indefinite: the eigenpairs can tell.
                 pass
         basis = self.basis(gram)
-        return RidgeSolution(gram, self, Y, SpectralSmoother(basis, self.alpha), basis.targets(Y))
+        return RidgeSolution(
+            gram, self, Y, SpectralSmoother(basis, self.alpha), basis.targets(without_mean(self, Y))
+        )
 
     def path(self, gram: Gram, Y: Matrix, alphas: Sequence[float]) -> "tuple[RidgeSolution, ...]":
         """Fit a whole path of ridge parameters from one decomposition.
@@ -164,7 +166,7 @@ class Ridge(LinearMachine):
             Their leverages and residuals come from two matrix products for all of them.
         """
         Y, basis = checked_targets(gram, Y), self.basis(gram)
-        targets = basis.targets(Y)
+        targets = basis.targets(without_mean(self, Y))
         machines = [replace(self.for_regularisation_path, alpha=float(alpha)) for alpha in alphas]
         smoothers = along_path(basis, targets, [machine.alpha for machine in machines])
         return tuple(
@@ -203,7 +205,7 @@ class Ridge(LinearMachine):
         logdet -= np.log(v.sum() / self.alpha) if self.bias else 0.0
         root = None if self.weights is None else np.sqrt(self.weights)
         smoother = DenseSmoother(R, self.alpha, root, logdet, int(self.bias))
-        return RidgeSolution(gram, self, Y, smoother, smoother.targets(Y))
+        return RidgeSolution(gram, self, Y, smoother, smoother.targets(without_mean(self, Y)))
 
 
 @smallest_coefficients.register

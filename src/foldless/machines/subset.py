@@ -23,7 +23,7 @@ from foldless.machines.base import LinearMachine
 from foldless.machines.coefficients import smallest_coefficients
 from foldless.machines.least_squares.eigenbasis import EPS, Basis, column_space, intercept, scale
 from foldless.machines.least_squares.smoother import SpectralSmoother
-from foldless.machines.least_squares.solution import LinearSolution, checked_targets
+from foldless.machines.least_squares.solution import LinearSolution, checked_targets, without_mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,9 @@ class Subset(LinearMachine):
         if np.min(self.indices) < 0 or np.max(self.indices) >= gram.n:
             raise ValueError(f"indices must lie in 0..{gram.n - 1}.")
         Y, basis = checked_targets(gram, Y), self._basis(gram)
-        return SubsetSolution(gram, self, Y, SpectralSmoother(basis, 1.0), basis.targets(Y))
+        return SubsetSolution(
+            gram, self, Y, SpectralSmoother(basis, 1.0), basis.targets(without_mean(self, Y))
+        )
 
     def _basis(self, gram: Gram) -> Basis:
         """Return a basis in which everything is free and nothing penalised."""

@@ -38,7 +38,7 @@ from foldless.core.errors import Undefined, UnknownName
 from foldless.machines import Ridge
 from foldless.machines.least_squares.eigenbasis import EPS
 from foldless.machines.least_squares.sensitivity import Sensitivity
-from foldless.machines.least_squares.solution import LinearSolution
+from foldless.machines.least_squares.solution import LinearSolution, without_mean
 from foldless.machines.ridge import RidgeSolution
 
 PER_MODEL = "per-model"
@@ -86,7 +86,7 @@ def df2_variance(solution: LinearSolution) -> Vector:
 def tail_variance(solution: LinearSolution) -> Vector:
     """Return the mean squared coordinate outside the range of K, per output."""
     basis = solution.metric()
-    t = basis.targets(solution.Y)
+    t = basis.targets(without_mean(solution.machine, solution.Y))
     null = basis.s <= solution.n * EPS * max(basis.s.max(initial=0.0), np.finfo(float).tiny)
     size = int(null.sum()) + basis.null + solution.n_extra_rows
     if size < TAIL_MIN_DIRECTIONS:
