@@ -6,11 +6,11 @@ r"""The default estimators: machine, kernel and metric are chosen by leave-one-o
 3. Challengers change one thing about the winner. With :math:`d_i` the left-out loss of row i by the winner less that by the
    challenger, the challenger with the lowest left-out loss takes the place if
 
-   .. math:: \bar d > \sqrt{\operatorname{var}(d) / n},  \tag{1}
+   .. math:: \bar d > \max\bigl(\sqrt{\operatorname{var}(d) / n},\; 10^{-3} L\bigr),  \tag{1}
 
-   since the winner is the simpler one, and left-out losses are lower than they should be after a choice of many parameters.
-   With more than two classes there are no challengers: on 150 rows of six classes a width per feature passed (1) and was
-   worse on new rows.
+   where L is the mean left-out loss of the winner. The winner is the simpler one, left-out losses are lower than they should
+   be after a choice of many parameters, and two searches for the same optimum end a little apart. With more than two
+   classes there are no challengers: on 150 rows of six classes a width per feature passed (1) and was worse on new rows.
 """
 
 import time
@@ -18,6 +18,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -49,6 +50,8 @@ from foldless.tuning.result import Trial, Trials
 
 # The winner is challenged up to so many columns and rows.
 CHALLENGE_MAX_COLUMNS, CHALLENGE_MAX_ROWS = 50, 5000
+# A challenger must lower the left-out loss by this fraction: two searches for the same optimum differ by their tolerances.
+MIN_GAIN_FRACTION = 1e-3
 # Evaluations of a challenger, in units of those of the winner.
 CHALLENGER_EVALUATIONS_FACTOR = 4
 # Share of a budget in seconds that belongs to the families.
@@ -119,7 +122,8 @@ class BaseDefault(BaseEstimator):
         for name, options in self._challengers(winner, Z):
             if self._seconds(begun, 1.0) == 0 or _was_interrupted(winner):
                 break
-            winner, advice = self._duel(name, (winner, advice), lambda: fit(1.0, **options), trials)  # noqa: B023
+            challenge = partial(fit, 1.0, **options)
+            winner, advice = self._duel(name, (winner, advice), challenge, trials)
         self.best_estimator_, self.trials_ = winner, Trials(trials)
         for warning in advice:
             warnings.warn(warning, stacklevel=3)
@@ -168,12 +172,13 @@ class BaseDefault(BaseEstimator):
         """Return the winner or the challenger, eq. (1), and add the challenger to the trials."""
         try:
             other = fit()
-            gain = self._losses(winner[0]) - self._losses(other[0])
+            losses = self._losses(winner[0])
+            gain = losses - self._losses(other[0])
         except FoldlessError as failure:
             trials.append(Trial(winner[0].kernel_, np.inf, None, str(failure), name))
             return winner
         mean, error = float(np.mean(gain)), float(np.std(gain) / np.sqrt(len(gain)))
-        better = mean > error
+        better = mean > max(error, MIN_GAIN_FRACTION * float(np.mean(losses)))
         if better:
             trials[:] = [replace(trial, note=_overtaken(trial.note)) for trial in trials]
         note = f"{'chosen: better' if better else 'not better'} by {mean:.3g} ± {error:.2g} a row"
