@@ -2,6 +2,9 @@
 
 import os
 import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -178,3 +181,41 @@ def test_a_killed_worker_costs_time_and_nothing_else(data, tmp_path):
     assert calls.stat().st_size > 26
     np.testing.assert_allclose(model.dual_coef_, expected, rtol=1e-9)
     np.testing.assert_allclose(lazy, model.predict_proba(X))
+
+
+INTERRUPTED = """
+import sys, time
+import dask.array as da
+import distributed
+import numpy as np
+from sklearn.gaussian_process.kernels import RBF
+from foldless import KernelLogisticRegression
+
+def slow(block):
+    time.sleep(0.2)
+    return block
+
+if __name__ == "__main__":
+    X = np.random.default_rng(0).normal(size=(600, 2))
+    options = {"n_workers": 1, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster):
+        model = KernelLogisticRegression(RBF(1.0), C=2.0, landmarks=X[:30])
+        rows = da.from_array(X, chunks=(20, 2)).map_blocks(slow, meta=np.zeros((0, 2)))
+        print("begin", flush=True)
+        try:
+            model.fit(rows, da.from_array(X[:, 0] > 0, chunks=20))
+        except KeyboardInterrupt:
+            print("interrupted", hasattr(model, "dual_coef_"), flush=True)
+"""
+
+
+def test_ctrl_c_while_a_cluster_computes_ends_the_fit_at_once(tmp_path):
+    pytest.importorskip("distributed", reason="a cluster needs foldless[dask]")
+    script = tmp_path / "interrupted.py"
+    script.write_text(INTERRUPTED)
+    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "begin\n"
+        time.sleep(2)
+        os.kill(process.pid, signal.SIGINT)
+        assert process.stdout.readline() == "interrupted False\n"
+        assert process.wait(timeout=60) == 0
