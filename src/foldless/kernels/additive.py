@@ -33,6 +33,7 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from foldless.core.contracts import Matrix, Vector
+from foldless.kernels.base import PairKernel
 from foldless.kernels.columns import Columns
 from foldless.kernels.evaluate import gram, is_semidefinite, pullback, shown
 from foldless.kernels.pairs import Pairs, to_dense
@@ -40,7 +41,7 @@ from foldless.kernels.pairs import Pairs, to_dense
 ORDERS = (1, 2)
 
 
-class Additive(StationaryKernelMixin, Kernel):
+class Additive(StationaryKernelMixin, PairKernel):
     """Sum of one-dimensional Gaussian kernels, one per column, and of their products in pairs; eq. (1).
 
     Parameters
@@ -102,15 +103,14 @@ class Additive(StationaryKernelMixin, Kernel):
         numbers = f"amplitude={shown(self.amplitude)}, length_scale={shown(self.length_scale)}"
         return f"Additive({numbers}, interaction={shown(self.interaction)}, order={self.order})"
 
-    def __call__(
-        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
-    ) -> Matrix | tuple[Matrix, Matrix]:
-        """Return the kernel matrix, and its derivative in theta."""
-        if eval_gradient and Y is not None:
-            raise ValueError("Gradient can only be evaluated when Y is None.")
-        pairs = Pairs(np.atleast_2d(X), None if Y is None else np.atleast_2d(Y))
-        K = gram(self, pairs)
-        return (K, _tensor(self, pairs)) if eval_gradient else K
+    def derivatives(self, pairs: Pairs) -> list[Matrix]:
+        """Return the derivatives in theta: amplitudes, interaction and width, if they are free."""
+        first, second = _power_sums(self, pairs)
+        slopes = list(_slopes(self, pairs, first))
+        amplitudes, width = [slope for slope, _ in slopes], [np.sum([part for _, part in slopes], axis=0)]
+        interaction = [self.interaction * (first**2 - second) / 2]
+        groups: list[list[Matrix]] = [amplitudes, interaction, width]
+        return [one for free, group in zip(_free(self), groups, strict=True) if free for one in group]
 
     def diag(self, X: ArrayLike) -> Vector:
         """Return the diagonal, a constant."""
@@ -163,17 +163,6 @@ def _free(kernel: Additive) -> tuple[bool, bool, bool]:
         not kernel.hyperparameter_interaction.fixed,
         not kernel.hyperparameter_length_scale.fixed,
     )
-
-
-def _tensor(kernel: Additive, pairs: Pairs) -> Matrix:
-    """Return the derivatives in theta, (n, n, p)."""
-    first, second = _power_sums(kernel, pairs)
-    slopes = list(_slopes(kernel, pairs, first))
-    amplitudes, width = [slope for slope, _ in slopes], [np.sum([part for _, part in slopes], axis=0)]
-    interaction = [kernel.interaction * (first**2 - second) / 2]
-    groups: list[list[Matrix]] = [amplitudes, interaction, width]
-    found = [one for free, group in zip(_free(kernel), groups, strict=True) if free for one in group]
-    return np.stack(found, axis=2) if found else np.zeros((*pairs.shape, 0))
 
 
 @pullback.register

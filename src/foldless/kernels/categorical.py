@@ -11,21 +11,19 @@ kernel with :math:`\ell` equal to the squared width; the codes need no extra col
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import (
-    Hyperparameter,
-    Kernel,
     NormalizedKernelMixin,
     StationaryKernelMixin,
 )
 
 from foldless.core.contracts import Matrix, Vector
 from foldless.core.errors import DataError
+from foldless.kernels.base import LengthScales, PairKernel
 from foldless.kernels.evaluate import gram, is_semidefinite, pullback, shown
 from foldless.kernels.pairs import Pairs, Points, to_dense
 
 
-class Categorical(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
+class Categorical(LengthScales, StationaryKernelMixin, NormalizedKernelMixin, PairKernel):
     """Kernel that falls by a factor exp(-1 / length_scale) for every column in which two rows differ; eq. (1).
 
     Parameters
@@ -58,32 +56,16 @@ class Categorical(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
         self.length_scale = length_scale
         self.length_scale_bounds = length_scale_bounds
 
-    @property
-    def anisotropic(self) -> bool:
-        """True if each column has its own length scale."""
-        return np.size(self.length_scale) > 1
-
-    @property
-    def hyperparameter_length_scale(self) -> Hyperparameter:
-        """The length scales, in logarithms."""
-        n_scales = np.size(self.length_scale)
-        return Hyperparameter("length_scale", "numeric", self.length_scale_bounds, n_scales)
-
     def __repr__(self) -> str:
         return f"Categorical(length_scale={shown(self.length_scale)})"
 
-    def __call__(
-        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
-    ) -> Matrix | tuple[Matrix, Matrix]:
-        """Return the kernel matrix, and its derivative in theta."""
-        if eval_gradient and Y is not None:
-            raise ValueError("Gradient can only be evaluated when Y is None.")
-        pairs = Pairs(np.atleast_2d(X), None if Y is None else np.atleast_2d(Y))
-        K = np.array(gram(self, pairs))
-        if not eval_gradient:
-            return K
-        parts = [] if self.hyperparameter_length_scale.fixed else [K * D for D in _scaled(self, pairs)]
-        return K, np.stack(parts, axis=2) if parts else np.zeros((*K.shape, 0))
+    def derivatives(self, pairs: Pairs) -> Iterator[Matrix]:
+        """Yield the derivatives in the logarithms of the length scales, if they are free."""
+        if self.hyperparameter_length_scale.fixed:
+            return
+        K = gram(self, pairs)
+        for D in _scaled(self, pairs):
+            yield K * D
 
 
 def _check_codes(kernel: Categorical, points: Points) -> None:

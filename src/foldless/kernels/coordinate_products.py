@@ -19,14 +19,15 @@ from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.gaussian_process.kernels import Hyperparameter, Kernel, StationaryKernelMixin
+from sklearn.gaussian_process.kernels import Hyperparameter, StationaryKernelMixin
 
 from foldless.core.contracts import Matrix, Vector
-from foldless.kernels.evaluate import gram, pullback
+from foldless.kernels.base import PairKernel
+from foldless.kernels.evaluate import gram
 from foldless.kernels.pairs import Pairs, to_dense
 
 
-class CoordinateProduct(StationaryKernelMixin, Kernel):
+class CoordinateProduct(StationaryKernelMixin, PairKernel):
     r"""Base class of the kernels (1).
 
     A subclass defines :math:`\varphi` as ``_factor(u)`` and, if it has a parameter, :math:`\dot\varphi` as
@@ -41,19 +42,10 @@ class CoordinateProduct(StationaryKernelMixin, Kernel):
         """Return the derivative of the factor in the logarithm of the parameter."""
         raise NotImplementedError(f"{type(self).__name__} has no parameter to differentiate in.")
 
-    def __call__(
-        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
-    ) -> Matrix | tuple[Matrix, Matrix]:
-        """Return the kernel matrix, and its derivative in theta, (n, n, 1) or (n, n, 0)."""
-        if eval_gradient and Y is not None:
-            raise ValueError("Gradient can only be evaluated when Y is None.")
-        pairs = Pairs(np.atleast_2d(X), None if Y is None else np.atleast_2d(Y))
-        if not eval_gradient:
-            return _value(self, pairs)
-        if self.n_dims == 0:
-            return _value(self, pairs), np.zeros((*pairs.shape, 0))
-        K, slope = _value_and_slope(self, pairs)
-        return K, slope[:, :, None]
+    def derivatives(self, pairs: Pairs) -> Iterator[Matrix]:
+        """Yield the derivative in the logarithm of the parameter, if it is free."""
+        if self.n_dims:
+            yield _value_and_slope(self, pairs)[1]
 
     def diag(self, X: ArrayLike) -> Vector:
         """Return the diagonal, a constant."""
@@ -88,13 +80,6 @@ def _value_and_slope(kernel: CoordinateProduct, pairs: Pairs) -> tuple[Matrix, M
 @gram.register
 def _(kernel: CoordinateProduct, pairs: Pairs) -> Matrix:
     return _value(kernel, pairs)
-
-
-@pullback.register
-def _(kernel: CoordinateProduct, pairs: Pairs, adjoint: Matrix) -> Vector:
-    if kernel.n_dims == 0:
-        return np.zeros(0)
-    return np.array([np.vdot(adjoint, _value_and_slope(kernel, pairs)[1])])
 
 
 class Sinc(CoordinateProduct):

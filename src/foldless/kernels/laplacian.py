@@ -12,22 +12,20 @@ For p = 2 it is the Matérn kernel with :math:`\nu = 1/2`, and its verbs are use
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import (
-    Hyperparameter,
-    Kernel,
     Matern,
     NormalizedKernelMixin,
     StationaryKernelMixin,
 )
 
 from foldless.core.contracts import Matrix, Vector
+from foldless.kernels.base import LengthScales, PairKernel
 from foldless.kernels.evaluate import gram, is_semidefinite, pullback
 from foldless.kernels.pairs import Pairs, to_dense
 
 
-class Laplacian(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
+class Laplacian(LengthScales, StationaryKernelMixin, NormalizedKernelMixin, PairKernel):
     """Laplacian kernel (1).
 
     Parameters
@@ -54,33 +52,16 @@ class Laplacian(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
         self.length_scale_bounds = length_scale_bounds
         self.norm = norm
 
-    @property
-    def anisotropic(self) -> bool:
-        """True if each feature has its own length scale."""
-        return np.size(self.length_scale) > 1
-
-    @property
-    def hyperparameter_length_scale(self) -> Hyperparameter:
-        """The length scales, in logarithms."""
-        if self.anisotropic:
-            n_scales = np.size(self.length_scale)
-            return Hyperparameter("length_scale", "numeric", self.length_scale_bounds, n_scales)
-        return Hyperparameter("length_scale", "numeric", self.length_scale_bounds)
-
-    def __call__(
-        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
-    ) -> Matrix | tuple[Matrix, Matrix]:
-        """Return the kernel matrix, and its derivative in theta."""
-        if eval_gradient and Y is not None:
-            raise ValueError("Gradient can only be evaluated when Y is None.")
+    def derivatives(self, pairs: Pairs) -> Iterator[Matrix]:
+        """Yield the derivatives (2) in the logarithms of the length scales, if they are free."""
+        if self.hyperparameter_length_scale.fixed:
+            return
         if _norm(self) == 2:
-            return _matern(self)(X, Y, eval_gradient)
-        pairs = Pairs(np.atleast_2d(X), None if Y is None else np.atleast_2d(Y))
+            yield from np.moveaxis(_matern(self)(pairs.X, eval_gradient=True)[1], 2, 0)
+            return
         K = gram(self, pairs)
-        if not eval_gradient:
-            return np.array(K)
-        parts = [] if self.hyperparameter_length_scale.fixed else [K * D for D in _scaled(self, pairs)]
-        return np.array(K), np.stack(parts, axis=2) if parts else np.zeros((*K.shape, 0))
+        for D in _scaled(self, pairs):
+            yield K * D
 
 
 def _norm(kernel: Laplacian) -> int:

@@ -17,6 +17,7 @@ References
    backpropagation-free machine learning models*, Science 383 (2024).
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from foldless.core.contracts import Matrix, Vector
+from foldless.kernels.base import PairKernel
 from foldless.kernels.columns import Columns
 from foldless.kernels.evaluate import gram, is_semidefinite, pullback, shown
 from foldless.kernels.pairs import Pairs
@@ -39,7 +41,7 @@ from foldless.kernels.pairs import Pairs
 MIN_EIGENVALUE = 1e-8
 
 
-class Metric(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
+class Metric(StationaryKernelMixin, NormalizedKernelMixin, PairKernel):
     """RBF or Matérn kernel of a distance (1) that is learned.
 
     Parameters
@@ -117,19 +119,11 @@ class Metric(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
             numbers += f", power={shown(self.power)}, {share:.1f} of {len(top)} directions"
         return f"Metric({numbers}, nu={self.nu})"
 
-    def __call__(
-        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
-    ) -> Matrix | tuple[Matrix, Matrix]:
-        """Return the kernel matrix, and its derivative in theta."""
-        if eval_gradient and Y is not None:
-            raise ValueError("Gradient can only be evaluated when Y is None.")
-        pairs = Pairs(np.atleast_2d(X), None if Y is None else np.atleast_2d(Y))
-        if not eval_gradient:
-            return np.array(gram(self, pairs))
-        base, turned = radial(self), rotated(self, pairs)
-        K, derivatives = base(turned.X, eval_gradient=True)
+    def derivatives(self, pairs: Pairs) -> Iterator[Matrix]:
+        """Yield the derivatives in width and power, if they are free."""
         free = [not self.hyperparameter_length_scale.fixed, not self.hyperparameter_power.fixed]
-        return K, derivatives @ _chain(self)[:, free]
+        in_scales = radial(self)(rotated(self, pairs).X, eval_gradient=True)[1]
+        yield from np.moveaxis(in_scales @ _chain(self)[:, free], 2, 0)
 
 
 def radial(kernel: Metric) -> Matern:

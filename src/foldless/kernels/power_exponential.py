@@ -17,17 +17,16 @@ References
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 from scipy.special import xlogy
 from sklearn.gaussian_process.kernels import (
     Hyperparameter,
-    Kernel,
     NormalizedKernelMixin,
     StationaryKernelMixin,
 )
 
 from foldless.core.contracts import Matrix, Vector
+from foldless.kernels.base import LengthScales, PairKernel
 from foldless.kernels.evaluate import gram, is_semidefinite, pullback, shown
 from foldless.kernels.pairs import Pairs, to_dense
 from foldless.kernels.stationary import MIN_EXPONENT, contract_length_scales
@@ -36,7 +35,7 @@ from foldless.kernels.stationary import MIN_EXPONENT, contract_length_scales
 POWER_TOLERANCE = 1e-12
 
 
-class PowerExponential(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
+class PowerExponential(LengthScales, StationaryKernelMixin, NormalizedKernelMixin, PairKernel):
     r"""Power exponential kernel :math:`\exp(-\|(x - x') / \ell\|_p^q)`.
 
     Parameters
@@ -78,17 +77,6 @@ class PowerExponential(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
         self.power_bounds = power_bounds
 
     @property
-    def anisotropic(self) -> bool:
-        """True if each feature has its own length scale."""
-        return np.size(self.length_scale) > 1
-
-    @property
-    def hyperparameter_length_scale(self) -> Hyperparameter:
-        """The length scales, in logarithms."""
-        n_scales = np.size(self.length_scale)
-        return Hyperparameter("length_scale", "numeric", self.length_scale_bounds, n_scales)
-
-    @property
     def hyperparameter_power(self) -> Hyperparameter:
         """The power q, in logarithms."""
         _norm_and_power(self)
@@ -102,18 +90,16 @@ class PowerExponential(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
         scale = shown(self.length_scale)
         return f"PowerExponential(length_scale={scale}, power={shown(self.power)}, p={self.p})"
 
-    def __call__(
-        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
-    ) -> Matrix | tuple[Matrix, Matrix]:
-        """Return the kernel matrix, and its derivative in theta."""
-        if eval_gradient and Y is not None:
-            raise ValueError("Gradient can only be evaluated when Y is None.")
-        pairs = Pairs(np.atleast_2d(X), None if Y is None else np.atleast_2d(Y))
-        K = np.array(gram(self, pairs))
-        if not eval_gradient:
-            return K
-        parts = list(_derivatives(self, pairs))
-        return K, np.stack(parts, axis=2) if parts else np.zeros((*K.shape, 0))
+    def derivatives(self, pairs: Pairs) -> Iterator[Matrix]:
+        """Yield the derivatives (2) in the order of theta: length scales, then the power."""
+        T = _exponent(self, pairs)
+        K = _kernel_values(T)
+        if not self.hyperparameter_length_scale.fixed:
+            q = _norm_and_power(self)[1]
+            for share in _shares(self, pairs, T):
+                yield q * K * share
+        if not self.hyperparameter_power.fixed:
+            yield -K * xlogy(T, T)
 
 
 def _norm_and_power(kernel: PowerExponential) -> tuple[int, float]:
@@ -161,18 +147,6 @@ def _shares(kernel: PowerExponential, pairs: Pairs, T: Matrix) -> Iterator[Matri
         yield slope * (np.abs(np.subtract.outer(X[:, a], Y[:, a])) / length) ** p
 
 
-def _derivatives(kernel: PowerExponential, pairs: Pairs) -> Iterator[Matrix]:
-    """Yield the derivatives (2) in the order of theta: length scales, then the power."""
-    T = _exponent(kernel, pairs)
-    K = _kernel_values(T)
-    if not kernel.hyperparameter_length_scale.fixed:
-        q = _norm_and_power(kernel)[1]
-        for share in _shares(kernel, pairs, T):
-            yield q * K * share
-    if not kernel.hyperparameter_power.fixed:
-        yield -K * xlogy(T, T)
-
-
 @gram.register
 def _(kernel: PowerExponential, pairs: Pairs) -> Matrix:
     return _kernel_values(_exponent(kernel, pairs))
@@ -182,7 +156,7 @@ def _(kernel: PowerExponential, pairs: Pairs) -> Matrix:
 def _(kernel: PowerExponential, pairs: Pairs, adjoint: Matrix) -> Vector:
     p, q = _norm_and_power(kernel)
     if p == 1 or not kernel.anisotropic or kernel.hyperparameter_length_scale.fixed:
-        return np.array([np.vdot(adjoint, derivative) for derivative in _derivatives(kernel, pairs)])
+        return np.array([np.vdot(adjoint, derivative) for derivative in kernel.derivatives(pairs)])
     # One product for all length scales, as for the Gaussian: T / D^2 is the decay over q K.
     T = _exponent(kernel, pairs)
     K = _kernel_values(T)

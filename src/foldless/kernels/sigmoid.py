@@ -7,14 +7,15 @@ It is positive semi-definite for few parameters and few sets of points only; a s
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
+from sklearn.gaussian_process.kernels import Hyperparameter
 
 from foldless.core.contracts import Matrix, Vector
-from foldless.kernels.evaluate import gram, pullback
+from foldless.kernels.base import PairKernel
+from foldless.kernels.evaluate import gram
 from foldless.kernels.pairs import Pairs
 
 
-class Sigmoid(Kernel):
+class Sigmoid(PairKernel):
     """Sigmoid kernel (1).
 
     Parameters
@@ -54,21 +55,10 @@ class Sigmoid(Kernel):
         """The parameter ``coef0``, in logarithms."""
         return Hyperparameter("coef0", "numeric", self.coef0_bounds)
 
-    def __call__(
-        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
-    ) -> Matrix | tuple[Matrix, Matrix]:
-        """Return the kernel matrix and, if asked, its derivatives in theta."""
-        pairs = Pairs(np.atleast_2d(X), None if Y is None else np.atleast_2d(Y))
-        K = gram(self, pairs)
-        if not eval_gradient:
-            return K
-        derivatives = np.array(self._derivatives(pairs.inner, K)).reshape(-1, *K.shape)
-        return K, np.moveaxis(derivatives, 0, -1)
-
-    def _derivatives(self, inner: Matrix, K: Matrix) -> list[Matrix]:
+    def derivatives(self, pairs: Pairs) -> list[Matrix]:
         """Return the derivatives in the logarithms of the free parameters, in the order of theta (coef0, gamma)."""
-        slope = 1 - K**2
-        found = {"coef0": self.coef0 * slope, "gamma": self.gamma * inner * slope}
+        slope = 1 - gram(self, pairs) ** 2
+        found = {"coef0": self.coef0 * slope, "gamma": self.gamma * pairs.inner * slope}
         return [found[h.name] for h in self.hyperparameters if not h.fixed]
 
     def diag(self, X: ArrayLike) -> Vector:
@@ -84,9 +74,3 @@ class Sigmoid(Kernel):
 @gram.register
 def _(kernel: Sigmoid, pairs: Pairs) -> Matrix:
     return np.tanh(kernel.gamma * pairs.inner + kernel.coef0)
-
-
-@pullback.register
-def _(kernel: Sigmoid, pairs: Pairs, adjoint: Matrix) -> Vector:
-    K = gram(kernel, pairs)
-    return np.array([np.vdot(adjoint, derivative) for derivative in kernel._derivatives(pairs.inner, K)])
