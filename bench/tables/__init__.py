@@ -1,6 +1,7 @@
 """The tables by name; a new one is listed here, with a file that tells what is run and how it is rendered."""
 
 from bench.tables.base import Table
+from bench.tables.calibration import Calibration
 from bench.tables.coverage import Coverage
 from bench.tables.criteria_cost import CriteriaCost
 from bench.tables.gold import Gold
@@ -36,6 +37,7 @@ ALL: tuple[Table, ...] = (
     CriteriaCost(),
     Gold(),
     Coverage(),
+    Calibration(),
     Jackknife(),
 )
 TABLES = {table.name: table for table in ALL}
