@@ -128,6 +128,17 @@ def test_fixed_parameters_are_only_solved(ripley):
     assert chosen.kernel == RBF(0.5, "fixed")
 
 
+def test_fixed_parameters_of_many_rows_are_solved_once(monkeypatch):
+    X, y = make_ripley(400, random_state=1)
+    data, solved = (X, np.where(y == 1, 1.0, -1.0)[:, None]), []
+    solve = SmoothMachine.solve
+    monkeypatch.setattr(SmoothMachine, "solve", lambda *args: solved.append(args[1].n) or solve(*args))
+    found = tune(data, kernel=RBF(1.0, "fixed"), tune_machine=False)
+    assert solved == [400]
+    assert [step.n_rows for step in found.outcome.trace] == [400]
+    assert found.outcome.best.value == found.reading.value
+
+
 def test_only_what_is_free_moves(ripley):
     fixed_width = tune(ripley, kernel=RBF(0.5, "fixed"))
     assert thetas(fixed_width).shape[1] == 1

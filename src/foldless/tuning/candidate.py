@@ -183,7 +183,7 @@ class CandidateTuner:
     options: RunOptions = field(default_factory=RunOptions)
 
     def tune(self, kernel: Kernel, number: int = 0) -> Selection:
-        """Search on blocks of rows, stage by stage, then fit all rows at the best point.
+        """Search on blocks of rows, stage by stage, then fit all rows at the best point; only fit if nothing is free.
 
         Parameters
         ----------
@@ -191,8 +191,29 @@ class CandidateTuner:
         number : int
             Position among the candidates; it is part of the name of the search in a checkpoint.
         """
+        if self.fit_all_rows and not len(kernel.theta) and not self.tune_machine:
+            return self.fit_as_given(kernel)
         *_, stage = self.search_in_stages(kernel, number)
         return self.fit_after(stage, kernel, number)
+
+    def fit_as_given(self, kernel: Kernel) -> Selection:
+        """Fit all rows with parameters that are all fixed; this fit is the only step of the trace."""
+        begun, theta = time.perf_counter(), np.zeros(0)
+        self.last_fit.check(kernel)
+        try:
+            fitted = replace(self.last_fit, seconds=self.options.time_budget).fit(*self.at(kernel, theta))
+        except UNDEFINED_ERRORS as error:
+            raise Undefined(f"{self.criterion.name} is undefined for these parameters: {error}") from error
+        form = self.with_penalty(fitted)
+        seconds = time.perf_counter() - begun
+        step = Step(theta, float(form.reading.value), seconds, "nothing to tune", n_rows=len(self.Y))
+        if not np.isfinite(step.value):
+            raise Undefined(f"{self.criterion.name} is {step.value} for these parameters.")
+        if self.options.watch is not None:
+            self.options.watch(step)
+        outcome = Outcome(step, (step,), Stop.NOTHING, (step,))
+        self.warn_if_fooled(kernel, form, outcome)
+        return self.selection(kernel, form, outcome, (step,))
 
     def search_in_stages(self, kernel: Kernel, number: int = 0) -> Iterator["Stage"]:
         """Yield every stage of the search when it is over; a stage that was cut short is the last."""
@@ -417,7 +438,7 @@ class CandidateTuner:
         outcome = replace(stage.outcome, trace=polished.outcome.trace)
         if np.array_equal(form.kernel.theta, polished.outcome.best.theta[: len(kernel.theta)]):
             outcome = replace(outcome, best=polished.outcome.best, optima=polished.outcome.optima)
-        self.warn_if_fooled(kernel, form, stage)
+        self.warn_if_fooled(kernel, form, stage.outcome)
         corrected, form = self.corrected(stage, form)
         return corrected.selection(kernel, corrected.with_penalty(form), outcome, stage.steps)
 
@@ -480,11 +501,11 @@ class CandidateTuner:
         )
         return self.selection(kernel, form, stage.outcome, stage.steps)
 
-    def warn_if_fooled(self, kernel: Kernel, form: FittedForm, stage: Stage) -> None:
+    def warn_if_fooled(self, kernel: Kernel, form: FittedForm, outcome: Outcome) -> None:
         """Warn if an approximate fit to all rows does worse on left-out rows than exact fits to small blocks of them."""
-        if form.gap == 0 or len(self.stages) == 1 or stage.outcome.stop is Stop.TIME:
+        if form.gap == 0 or len(self.stages) == 1 or outcome.stop is Stop.TIME:
             return
-        theta = stage.outcome.best.theta
+        theta = outcome.best.theta
         try:
             whole, blocks = form.losses(self.Y), self.block_losses(kernel, theta)
         except UNDEFINED_ERRORS:
