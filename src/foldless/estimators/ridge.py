@@ -188,9 +188,10 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
         X : array-like or sparse matrix of shape (n, d)
         return_std : bool, default=False
             The fit is the posterior mean of a Gaussian process with kernel ``noise_variance_ / alpha_ * kernel_`` and
-            noise ``noise_variance_``; this is its posterior standard deviation (without the noise). With another
-            penalty T the process is the sum of the training points' kernel functions with coefficients of
-            covariance ``noise_variance_ / alpha_`` times the inverse of T; see
+            noise ``noise_variance_``; this is its posterior standard deviation. It leaves the noise of a new target out,
+            which the process of scikit-learn includes if its kernel has a ``WhiteKernel``; ``predict_interval`` with
+            ``method="posterior"`` includes it. With another penalty T the process is the sum of the training points'
+            kernel functions with coefficients of covariance ``noise_variance_ / alpha_`` times the inverse of T; see
             :mod:`foldless.machines.least_squares.gp_posterior`.
 
         Returns
