@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         KernelSubsetRegressor,
         KernelSVC,
     )
+    from foldless.estimators.archive import load, save
     from foldless.inspection.compare import compare
     from foldless.tuning.combine_kernels import combine_kernels
     from foldless.tuning.select_kernel import select_kernel
@@ -65,6 +66,8 @@ __all__ = [
     "kernels",
     "machines",
     "inspection",
+    "load",
+    "save",
     "searches",
     "select_kernel",
 ]
@@ -73,6 +76,8 @@ __all__ = [
 _FUNCTIONS = {
     "combine_kernels": "foldless.tuning.combine_kernels",
     "compare": "foldless.inspection.compare",
+    "load": "foldless.estimators.archive",
+    "save": "foldless.estimators.archive",
     "select_kernel": "foldless.tuning.select_kernel",
 }
 

@@ -13,8 +13,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from foldless import KernelRidgeRegressor, KernelSubsetRegressor, criteria
-from foldless.cli.files.model_file import trusted_types
 from foldless.core.errors import LandmarkWarning, NotPositiveDefinite, Undefined
+from foldless.estimators.archive import trusted_types
 from foldless.kernels import gram
 
 X8 = np.array([[0, 0.5, 1.1, 1.4, 2.0, 2.7, 3.1, 3.6]]).T
@@ -227,7 +227,6 @@ def by_pickle(model, path):
 
 def by_skops(model, path):
     skops = pytest.importorskip("skops.io")
-    model.trace_ = []
     skops.dump(model, path)
     return skops.load(path, trusted=trusted_types())
 

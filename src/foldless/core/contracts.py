@@ -485,6 +485,9 @@ class Outcome:
     optima: tuple[Step, ...] = ()
     draws: tuple[Step, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"Outcome({len(self.trace)} evaluations, best value {self.best.value:.6g}. {self.stop.value})"
+
 
 Watch = Callable[[Step], None]
 

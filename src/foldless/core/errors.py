@@ -4,6 +4,13 @@ import math
 import re
 from collections.abc import Iterable
 
+REASON_MAX_CHARACTERS = 120
+
+
+def reason(error: object) -> str:
+    """Return the beginning of the message of an error, on one line; its type if there is no message."""
+    return " ".join(str(error)[:REASON_MAX_CHARACTERS].split()) or type(error).__name__
+
 
 class FoldlessError(Exception):
     """Base class of everything foldless raises on purpose."""

@@ -150,7 +150,7 @@ class BaseKernelEstimator(LeftOutMixin, BaseEstimator):
         self.selection_ = selection
         self.kernel_ = selection.kernel
         self.criterion_value_ = float(selection.reading.value)
-        self.trace_ = list(selection.outcome.trace)
+        self.trace_ = selection.trace
         self.n_evaluations_ = len(self.trace_)
         for name, value in self._machine_params(selection.machine).items():
             setattr(self, f"{name}_", value)

@@ -82,8 +82,9 @@ column_codes_ : ColumnCodes or None
     The categories of a data frame that was fitted with ``kernel="auto"``.
 partitions_ : PartitionedFit or None
     Rows, landmarks and left-out loss of a fit to a Dask collection; None after a fit to arrays.
-trace_ : list of Step
-    One row per evaluation: theta, value, seconds, why.
+trace_ : Trace
+    One :class:`Step` per evaluation: theta, value, seconds, why. ``trace_.to_frame()`` is a table with the natural values of
+    the parameters.
 n_evaluations_ : int
     Length of ``trace_``.
 selection_ : Selection

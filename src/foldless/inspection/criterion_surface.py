@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.gaussian_process.kernels import Hyperparameter
 
-from foldless.core.contracts import Machine, Matrix, Outcome, Step, Vector
+from foldless.core.contracts import Matrix, Outcome, Step, Vector
 from foldless.core.parallel import one_blas_thread
 from foldless.grams.builders import DenseBuilder, NystromBuilder
 from foldless.grams.landmarks import spread_landmarks
@@ -16,6 +15,7 @@ from foldless.kernels.algebra import has_noise
 from foldless.kernels.precomputed import is_precomputed
 from foldless.tuning.objective import Objective
 from foldless.tuning.result import Selection
+from foldless.tuning.trace import parameter_names, regularisation_name
 
 SKETCH_LANDMARKS = 96
 SKETCH_DENSE_MAX_ROWS = 200
@@ -52,21 +52,12 @@ class Parameter:
 def parameters(selection: Selection) -> list[Parameter]:
     """Return the tuned parameters of a selection in the order of ``theta``."""
     kernel, problem = selection.kernel, selection.objective
-    free = [h for h in kernel.hyperparameters if not h.fixed]
-    names = [name for h in free for name in _names(h)]
-    found = [Parameter(n, *np.exp([t, *b])) for n, t, b in zip(names, kernel.theta, kernel.bounds)]
+    found = [
+        Parameter(n, *np.exp([t, *b]))
+        for n, t, b in zip(parameter_names(kernel), kernel.theta, kernel.bounds)
+    ]
     machine = selection.machine.theta if problem.tune_machine else ()
-    return found + [Parameter(_machine_letter(selection.machine), float(np.exp(t))) for t in machine]
-
-
-def _machine_letter(machine: Machine) -> str:
-    return "C" if machine.sign > 0 else "alpha"
-
-
-def _names(hyperparameter: Hyperparameter) -> list[str]:
-    name = hyperparameter.name.rpartition("__")[2]
-    count = hyperparameter.n_elements
-    return [name] if count == 1 else [f"{name}[{i}]" for i in range(count)]
+    return found + [Parameter(regularisation_name(selection.machine), float(np.exp(t))) for t in machine]
 
 
 @dataclass(frozen=True, eq=False)

@@ -81,7 +81,7 @@ class TriedForm:
 class TriedForms(tuple[TriedForm, ...]):
     """The forms in the order in which they were tried; it prints itself as a table."""
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         width = max([4, *(len(form.name) for form in self)])
         lines = [f"{'form':<{width}}  {'left-out loss':>13}"]
         return "\n".join(lines + [f"{form.name:<{width}}  {form.loss:>13.6g}" for form in self])

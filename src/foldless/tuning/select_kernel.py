@@ -82,7 +82,7 @@ class KernelTable:
     def __getitem__(self, i: int) -> Candidate:
         return self.rows[i]
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         width = max([6, *(len(str(row.kernel)) for row in self.rows)])
         lines = [f"{'kernel':<{width}}  {'value':>12}  {'seconds':>8}  rank"]
         for row in self.rows:
@@ -116,7 +116,7 @@ class KernelChoice:
     table: KernelTable
     machine: Machine | None = None
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return f"{self.table}\n\nchosen: {self.kernel}"
 
 

@@ -19,10 +19,11 @@ from sklearn.preprocessing import StandardScaler
 
 from foldless import KernelLogisticRegression, KernelRidgeRegressor
 from foldless.cli.files.encoding import Code, Encoder
-from foldless.cli.files.model_file import PLAIN_NAME, load_model, save_model
+from foldless.cli.files.model_file import load_model, save_model
 from foldless.cli.files.read_table import read_table
 from foldless.cli.main import run
 from foldless.core.errors import DataError, ModelFileError
+from foldless.estimators.archive import PLAIN_NAME
 from oracles.hostile import mutations
 
 MUTATIONS = 200

@@ -12,10 +12,11 @@ from sklearn.preprocessing import StandardScaler
 
 from foldless import KernelLogisticRegression
 from foldless.cli.files.encoding import Code, Encoder
-from foldless.cli.files.model_file import PLAIN_NAME, load_model, save_model, trusted_types
+from foldless.cli.files.model_file import load_model, save_model
 from foldless.cli.files.read_table import read_table
 from foldless.cli.main import run
 from foldless.core.errors import ModelFileError
+from foldless.estimators.archive import PLAIN_NAME, trusted_types
 
 ENCODER = Encoder((Code("a", "number"), Code("b", "number"), Code("c", "number")), "y", "classification")
 
@@ -204,7 +205,7 @@ def test_a_model_that_cannot_be_built_names_both_versions(saved, monkeypatch):
 
 
 def test_a_file_that_would_fill_the_memory_is_refused(saved, monkeypatch):
-    monkeypatch.setattr("foldless.cli.files.model_file.UNPACKED_MAX_BYTES", 1000)
+    monkeypatch.setattr("foldless.estimators.archive.UNPACKED_MAX_BYTES", 1000)
     with pytest.raises(ModelFileError, match="would unpack"):
         load_model(saved)
 

@@ -10,11 +10,11 @@ from typing import Annotated, Any, TextIO
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from foldless.cli.files.atomic import written_whole
 from foldless.cli.files.model_file import load_model
 from foldless.cli.files.read_table import read_new
 from foldless.cli.options import Json, typer
 from foldless.cli.terminal import check_writable, print_json, print_notes
+from foldless.core.atomic_write import written_whole
 from foldless.core.contracts import Matrix
 from foldless.core.errors import DataError, UncertaintyWarning
 from foldless.estimators.uncertainty.mixins import IntervalMixin, SetMixin

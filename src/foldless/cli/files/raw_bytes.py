@@ -7,8 +7,7 @@ import zlib
 from pathlib import Path
 from typing import IO
 
-from foldless.cli.files.sheet import reason
-from foldless.core.errors import DataError
+from foldless.core.errors import DataError, reason
 
 PIPE_MAX_BYTES = 2**30
 UNPACKED_MAX_BYTES = 2 * 2**30

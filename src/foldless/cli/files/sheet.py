@@ -13,7 +13,7 @@ MISSING = {"", "na", "n/a", "nan", "null", "?"}
 TABLE_MAX_COLUMNS = 100_000
 # About 1.6 GB as float64.
 TABLE_MAX_CELLS = 200_000_000
-SHOWN_MAX_CHARACTERS, REASON_MAX_CHARACTERS = 42, 120
+SHOWN_MAX_CHARACTERS = 42
 
 PathLike = str | os.PathLike[str]
 
@@ -88,11 +88,6 @@ def show(value: object) -> str:
     """Return a value of a file in quotes, on one line and short enough for a message."""
     text = repr(str(value)[: SHOWN_MAX_CHARACTERS + 1])
     return text if len(text) <= SHOWN_MAX_CHARACTERS else text[: SHOWN_MAX_CHARACTERS - 4] + "...'"
-
-
-def reason(error: object) -> str:
-    """Return the beginning of the message of an error, on one line; its type if there is no message."""
-    return " ".join(str(error)[:REASON_MAX_CHARACTERS].split()) or type(error).__name__
 
 
 def present(text: str | None) -> str | None:

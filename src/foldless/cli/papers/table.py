@@ -10,8 +10,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from foldless.cli.files.atomic import written_whole
 from foldless.cli.papers.box_plots import box_plots
+from foldless.core.atomic_write import written_whole
 from foldless.core.contracts import Vector
 from foldless.core.errors import DataError
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 
 from foldless.cli.experiment import Experiment
-from foldless.cli.files.atomic import written_whole
 from foldless.cli.files.sheet import PathLike
 from foldless.cli.report import class_figures, regression_figures, search_figures, text, uncertainty_figures
 from foldless.cli.report.page import Panel, render
+from foldless.core.atomic_write import written_whole
 from foldless.core.contracts import Outcome, Step
 from foldless.criteria.base import Criterion
 from foldless.inspection.criterion_surface import Surface, evaluate_surface

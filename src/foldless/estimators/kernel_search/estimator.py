@@ -40,6 +40,7 @@ from foldless.estimators.kernel_search.strategies import build_runs
 from foldless.estimators.uncertainty.score import LooScore
 from foldless.searches.base import Search
 from foldless.tuning.progress import progress
+from foldless.tuning.trace import Trace
 
 # Default number of local searches for an ensemble, which needs more than the best optimum.
 ENSEMBLE_STARTS = 8
@@ -120,8 +121,8 @@ class KernelSearch(MetaEstimatorMixin, BaseEstimator):
     cv_results_ : dict of arrays
         One row per evaluation on the last Gram matrix: ``params``, ``param_<name>``, ``mean_test_score`` (minus the
         criterion), ``rank_test_score``, ``mean_fit_time``.
-    trace_ : list of Step
-        Every evaluation of the chosen combination.
+    trace_ : Trace
+        Every evaluation of the chosen combination; ``trace_.to_frame()`` is a table.
     selection_ : Selection
         The chosen kernel and machine, the solution and the whole search; absent with ``criterion="cv"``.
     ensemble_ : Ensemble
@@ -259,7 +260,7 @@ class KernelSearch(MetaEstimatorMixin, BaseEstimator):
         self.cv_results_ = results_table(rows)
         self.cv_results_["mean_test_score"][self.best_index_] = self.best_score_
         self.cv_results_["params"][self.best_index_] = self.best_params_
-        self.trace_ = list(best.outcome.trace)
+        self.trace_ = Trace(best.outcome.trace) if best.selection is None else best.selection.trace
         self.n_evaluations_ = sum(len(result.outcome.trace) for result in results)
         if best.selection is not None:
             self.selection_ = best.selection

@@ -4,8 +4,8 @@ import io
 
 import numpy as np
 
-from foldless.cli.files.sheet import Column, PathLike, Sheet, check_size, is_number, reason
-from foldless.core.errors import DataError
+from foldless.cli.files.sheet import Column, PathLike, Sheet, check_size, is_number
+from foldless.core.errors import DataError, reason
 
 
 def is_libsvm_line(line: str) -> bool:

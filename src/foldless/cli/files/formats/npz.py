@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foldless.cli.files.raw_bytes import UNPACKED_MAX_BYTES
-from foldless.cli.files.sheet import Column, PathLike, Sheet, check_size, numbered, present, reason, show
-from foldless.core.errors import DataError
+from foldless.cli.files.sheet import Column, PathLike, Sheet, check_size, numbered, present, show
+from foldless.core.errors import DataError, reason
 
 KEYS = ("X", "y", "feature_names", "class_names")
 

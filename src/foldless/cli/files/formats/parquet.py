@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from foldless.cli.files.sheet import Column, PathLike, Sheet, check_size, present, reason, show
-from foldless.core.errors import DataError
+from foldless.cli.files.sheet import Column, PathLike, Sheet, check_size, present, show
+from foldless.core.errors import DataError, reason
 from foldless.core.optional_imports import import_extra
 
 

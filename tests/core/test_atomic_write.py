@@ -14,11 +14,11 @@ from sklearn.preprocessing import StandardScaler
 
 from foldless import KernelLogisticRegression
 from foldless.cli import run
-from foldless.cli.files.atomic import written_whole
 from foldless.cli.files.encoding import Code, Encoder
 from foldless.cli.files.model_file import load_model, save_model
 from foldless.cli.papers.table import Cell, PaperTable
 from foldless.cli.report import write as report
+from foldless.core.atomic_write import written_whole
 from foldless.core.errors import DataError
 
 OLD = b"the old file"
