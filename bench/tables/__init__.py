@@ -14,6 +14,7 @@ from bench.tables.overfitting import Overfitting
 from bench.tables.ridge import RidgeJoint, RidgePathTable, RidgePerInput
 from bench.tables.select_kernel import SelectKernel
 from bench.tables.speed import Speed
+from bench.tables.suspicious import Suspicious
 from bench.tables.svc_criteria import SVCCriteria
 from bench.tables.svm_path import SVMPath
 from bench.tables.tables import Tables
@@ -39,5 +40,6 @@ ALL: tuple[Table, ...] = (
     Coverage(),
     Calibration(),
     Jackknife(),
+    Suspicious(),
 )
 TABLES = {table.name: table for table in ALL}
