@@ -24,9 +24,11 @@ from sklearn.svm import SVC, SVR, NuSVC
 
 import foldless
 from foldless import (
+    KernelClassifier,
     KernelLogisticRegression,
     KernelLSSVC,
     KernelPoissonRegressor,
+    KernelRegressor,
     KernelRidgeRegressor,
     KernelSearch,
     KernelSubsetRegressor,
@@ -239,6 +241,46 @@ def attempt(function, *arguments, **options):
         return None, error
 
 
+# What a fitted model can be asked besides predictions, if it has the attribute of that name.
+QUESTIONS = {
+    "loo_score": lambda model, X: model.loo_score().value,
+    "loo_predict_": lambda model, X: model.loo_predict_,
+    "leverage_": lambda model, X: model.leverage_,
+    "suspicious_": lambda model, X: model.suspicious_,
+    "relevance_": lambda model, X: model.relevance_,
+    "learning_curve_": lambda model, X: model.learning_curve_.losses,
+    "guarantee_": lambda model, X: model.guarantee_,
+    "predict_set": lambda model, X: model.predict_set(X, 0.8),
+    "predict_interval": lambda model, X: [
+        model.predict_interval(X, 0.8, method)
+        for method in ("jackknife+", "minmax", "jackknife", "studentized", "posterior")
+    ],
+}
+
+
+@pytest.mark.parametrize("seed", range(FITS // 25))
+def test_a_default_estimator_answers_sensibly_or_by_one_clear_error(seed):
+    case = draw(seed)
+    case.estimator = (KernelClassifier if is_classifier(case.estimator) else KernelRegressor)(random_state=0)
+    with only_our_warnings():
+        model, error = attempt(case.estimator.fit, case.X, case.y, sample_weight=case.weight)
+        if error is None:
+            check_predictions(model, case.X, case)
+            check_answers(model, case)
+        else:
+            check_error(error, case.awkward or len(case.y) < 12, case)
+
+
+def check_answers(model, case):
+    """No answer holds NaN; an error is a clear one."""
+    for name in [name for name in QUESTIONS if hasattr(type(model), name)]:
+        answer, error = attempt(QUESTIONS[name], model, case.X)
+        if error is not None and not isinstance(error, AttributeError):
+            check_error(error, True, f"{name} of {case}")
+        elif error is None:
+            assert not pd.isna(np.ravel(answer)).any(), f"{name} of {case}"
+
+
 @pytest.mark.parametrize("seed", range(FITS))
 def test_a_fit_is_sensible_or_one_clear_error(seed):
     case = draw(seed)
@@ -249,6 +291,7 @@ def test_a_fit_is_sensible_or_one_clear_error(seed):
             check_attributes(model, case)
             for X in (case.X, far(case.X)):
                 check_predictions(model, X, case)
+            check_answers(model, case)
         else:
             check_error(error, case.awkward or len(case.y) < 12, case)
 
