@@ -39,7 +39,12 @@ def parse_kernels(text: str | None) -> str | list[str] | None:
     return kernels[0] if len(kernels) == 1 else kernels
 
 
-Data = Annotated[Path, typer.Argument(help="CSV, TSV, Parquet, ARFF, LIBSVM or npz.", show_default=False)]
+Data = Annotated[
+    Path,
+    typer.Argument(
+        help="CSV, TSV, Parquet, ARFF, LIBSVM or npz; or a directory of Parquet files.", show_default=False
+    ),
+]
 Target = Annotated[
     str | None, typer.Option(help="The column to predict. LIBSVM and npz files bring their own.")
 ]
@@ -75,6 +80,14 @@ Impute = Annotated[
     bool, typer.Option("--impute", help="Fill missing values: the mean, or the most frequent category.")
 ]
 Drop = Annotated[list[str] | None, typer.Option(help="A column to leave out; may be given several times.")]
+MaxRows = Annotated[
+    int | None,
+    typer.Option(
+        help="Rows of Parquet files to keep, drawn at random; by default as many as make 200 million cells.",
+        min=4,
+        show_default=False,
+    ),
+]
 TaskName = Annotated[Task, typer.Option(help="Whether the target is classes or numbers.")]
 Holdout = Annotated[float, typer.Option(help="Fraction of the rows to hold out for measuring the error.")]
 Scale = Annotated[bool, typer.Option(help="Scale the features to mean 0 and variance 1 first.")]

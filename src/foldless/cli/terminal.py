@@ -19,12 +19,18 @@ EXIT_MISTAKE, EXIT_INTERRUPTED, EXIT_BROKEN_PIPE = 2, 130, 141
 
 
 def training_table(
-    path: Path, target: str | None, drop: Sequence[str] | None, impute: bool, task: str, machine: str | None
+    path: Path,
+    target: str | None,
+    drop: Sequence[str] | None,
+    impute: bool,
+    task: str,
+    machine: str | None,
+    max_rows: int | None = None,
 ) -> Table:
     """Read a table with a target; if ``task`` is ``"auto"``, a machine that does only one task decides."""
     if task == "auto" and machine in MACHINES:
         task = MACHINES[machine].task
-    table = read_table(path, target, drop=drop or (), impute=impute, task=task)
+    table = read_table(path, target, drop=drop or (), impute=impute, task=task, max_rows=max_rows)
     table.target()
     return table
 

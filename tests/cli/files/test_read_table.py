@@ -4,6 +4,7 @@ import contextlib
 import csv
 import gzip
 import json
+import os
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,12 @@ from foldless.core.errors import DataError
 
 PLAIN = "a,b,y\n1,0.5,u\n2,1.5,v\n3,-2e1,u\n4,.25,v\n"
 X_PLAIN = np.array([[1, 0.5], [2, 1.5], [3, -20], [4, 0.25]])
+
+
+def new_rows(path, encoder):
+    """Return the rows to predict, which come in one part."""
+    [table] = read_new(path, encoder)
+    return table
 
 
 @pytest.fixture
@@ -37,7 +44,7 @@ def refusal(path, *args, read=read_table, **options):
         read(path, *args, **options)
     message = str(caught.value)
     assert "\n" not in message
-    assert message.startswith(f"{path}: ")
+    assert message.startswith((f"{path}: ", f"{path}{os.sep}"))
     assert caught.value.__cause__ is None
     return message.removeprefix(f"{path}: ")
 
@@ -231,6 +238,58 @@ def test_parquet_gives_what_csv_gives(put, tmp_path):
     assert ours.y.tolist() == csvs.y.tolist()
 
 
+@pytest.fixture
+def parts(tmp_path):
+    """A directory of three Parquet files with 1000, 0 and 500 rows, the third with its columns in another order."""
+    place = tmp_path / "parts"
+    (place / "more").mkdir(parents=True)
+    x, y = np.arange(1500.0), np.resize(["u", "v"], 1500)
+    pq.write_table(pa.table({"x": x[:1000], "y": y[:1000]}), place / "a.parquet", row_group_size=300)
+    pq.write_table(pa.table({"x": x[:0], "y": y[:0].astype(str)}), place / "b.parquet")
+    pq.write_table(pa.table({"y": y[1000:], "x": x[1000:]}), place / "more" / "c.parquet")
+    (place / "_metadata").write_text("not a table")
+    return place
+
+
+def test_a_directory_of_parquet_files_is_one_table(parts):
+    table = read_table(parts, "y")
+    np.testing.assert_array_equal(table.X[:, 0], np.arange(1500))
+    assert table.y.tolist() == ["u", "v"] * 750
+
+
+def test_rows_of_parquet_files_are_sampled_and_it_is_noted(parts):
+    table = read_table(parts, "y", max_rows=600)
+    x = table.X[:, 0]
+    assert len(x) == 600
+    assert np.all(np.diff(x) > 0)
+    assert "used 600 of 1500 rows, drawn at random; --max-rows changes their number" in table.notes
+    np.testing.assert_array_equal(np.where(x % 2 == 0, "u", "v"), table.y)
+    # Binomial with mean 400 and deviation at most 10: five deviations.
+    assert abs(np.sum(x < 1000) - 400) < 50
+    np.testing.assert_array_equal(x, read_table(parts, "y", max_rows=600).X[:, 0])
+
+
+def test_rows_to_predict_come_in_parts(parts, monkeypatch):
+    encoder = read_table(parts, "y").encoder
+    monkeypatch.setattr("foldless.cli.files.read_table.PART_MAX_CELLS", 400)
+    tables = list(read_new(parts, encoder))
+    assert max(table.n_rows for table in tables) == 400
+    np.testing.assert_array_equal(np.concatenate([table.X[:, 0] for table in tables]), np.arange(1500))
+
+
+def test_files_that_do_not_fit_together_are_named_with_the_column(parts):
+    pq.write_table(pa.table({"x": np.arange(3), "y": ["u", "v", "u"]}), parts / "d.parquet")
+    said = refusal(parts, "y")
+    assert "d.parquet: column 'x' is int64 here and double in " in said
+    assert "a.parquet" in said
+    pq.write_table(pa.table({"x": np.arange(3.0), "z": [1, 2, 3], "y": ["u", "v", "u"]}), parts / "d.parquet")
+    assert "d.parquet: column 'z' is int64 here and missing in " in refusal(parts, "y")
+    (parts / "d.parquet").write_bytes(b"PAR1" + bytes(40))
+    assert "d.parquet: not a readable Parquet file" in refusal(parts, "y")
+    (parts.parent / "empty").mkdir()
+    assert "no file *.parquet" in refusal(parts.parent / "empty", "y")
+
+
 def test_parquet_dates_are_refused_by_name(tmp_path):
     path = tmp_path / "dates.parquet"
     pq.write_table(pa.table({"when": pa.array([0, 1, 2, 3], pa.timestamp("s")), "y": [0, 1, 0, 1]}), path)
@@ -296,8 +355,8 @@ def test_libsvm_is_recognised_and_names_columns_by_index(put):
 
 def test_a_new_libsvm_file_may_have_fewer_or_more_indices(put):
     encoder = read_table(put("1 1:1 3:3\n2 2:2\n1 3:1\n2 1:4\n", "a.svm")).encoder
-    np.testing.assert_array_equal(read_new(put("0 1:7\n", "b.svm"), encoder).X, [[7, 0, 0]])
-    np.testing.assert_array_equal(read_new(put("0 2:7 9:1\n", "c.svm"), encoder).X, [[0, 7, 0]])
+    np.testing.assert_array_equal(new_rows(put("0 1:7\n", "b.svm"), encoder).X, [[7, 0, 0]])
+    np.testing.assert_array_equal(new_rows(put("0 2:7 9:1\n", "c.svm"), encoder).X, [[0, 7, 0]])
 
 
 def test_npz_brings_names_and_classes(tmp_path):
@@ -424,12 +483,12 @@ def test_the_training_file_encodes_to_itself_through_json(put):
     table = read_table(path, "y")
     encoder = Encoder.from_dict(json.loads(json.dumps(table.encoder.to_dict())))
     assert encoder == table.encoder
-    np.testing.assert_array_equal(read_new(path, encoder).X, table.X)
+    np.testing.assert_array_equal(new_rows(path, encoder).X, table.X)
 
 
 def test_columns_are_found_by_name_and_others_ignored_with_a_note(put):
     encoder = read_table(put(TRAIN), "y").encoder
-    new = read_new(put("colour,extra,n,sex\nblue,9,5,m\n", "new.csv"), encoder)
+    new = new_rows(put("colour,extra,n,sex\nblue,9,5,m\n", "new.csv"), encoder)
     np.testing.assert_array_equal(new.X, [[5, 1, 1, 0, 0]])
     assert new.y is None
     assert any("'extra'" in note for note in new.notes)
@@ -437,25 +496,25 @@ def test_columns_are_found_by_name_and_others_ignored_with_a_note(put):
 
 def test_an_unknown_level_is_no_level_among_many_and_an_error_among_two(put):
     encoder = read_table(put(TRAIN), "y").encoder
-    new = read_new(put("n,sex,colour\n5,f,pink\n", "new.csv"), encoder)
+    new = new_rows(put("n,sex,colour\n5,f,pink\n", "new.csv"), encoder)
     np.testing.assert_array_equal(new.X, [[5, 0, 0, 0, 0]])
     assert any("'pink' did not occur" in note for note in new.notes)
-    said = refusal(put("n,sex,colour\n5,x,red\n", "bad.csv"), encoder, read=read_new)
+    said = refusal(put("n,sex,colour\n5,x,red\n", "bad.csv"), encoder, read=new_rows)
     assert "'x'" in said
     assert "'f' or 'm'" in said
 
 
 def test_what_a_new_file_lacks_is_named(put):
     encoder = read_table(put(TRAIN), "y").encoder
-    assert "'sex', 'colour'" in refusal(put("n\n1\n", "a.csv"), encoder, read=read_new)
-    assert "without --impute" in refusal(put("n,sex,colour\n,f,red\n", "b.csv"), encoder, read=read_new)
-    assert "line 2, column 'n'" in refusal(put("n,sex,colour\nten,f,red\n", "c.csv"), encoder, read=read_new)
-    assert "no rows" in refusal(put("n,sex,colour\n", "d.csv"), encoder, read=read_new)
+    assert "'sex', 'colour'" in refusal(put("n\n1\n", "a.csv"), encoder, read=new_rows)
+    assert "without --impute" in refusal(put("n,sex,colour\n,f,red\n", "b.csv"), encoder, read=new_rows)
+    assert "line 2, column 'n'" in refusal(put("n,sex,colour\nten,f,red\n", "c.csv"), encoder, read=new_rows)
+    assert "no rows" in refusal(put("n,sex,colour\n", "d.csv"), encoder, read=new_rows)
 
 
 def test_new_files_are_filled_with_the_values_of_training(put):
     encoder = read_table(put(TRAIN.replace("\n4,", "\n,")), "y", impute=True).encoder
-    X = read_new(put("n,sex,colour\n,f,red\n100,,red\n", "new.csv"), encoder).X
+    X = new_rows(put("n,sex,colour\n,f,red\n100,,red\n", "new.csv"), encoder).X
     np.testing.assert_allclose(X, [[3.6, 0, 0, 0, 1], [100, 1, 0, 0, 1]])  # the mean of 1, 2, 3, 6, 6; and m
 
 

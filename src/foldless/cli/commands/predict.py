@@ -3,6 +3,8 @@
 import csv
 import sys
 import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TextIO
@@ -10,8 +12,8 @@ from typing import Annotated, Any, TextIO
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from foldless.cli.files.model_file import load_model
-from foldless.cli.files.read_table import read_new
+from foldless.cli.files.model_file import ModelFile, load_model
+from foldless.cli.files.read_table import Table, read_new
 from foldless.cli.options import Json, typer
 from foldless.cli.terminal import check_writable, print_json, print_notes
 from foldless.core.atomic_write import written_whole
@@ -50,11 +52,8 @@ def predict(
     """Predict the rows of a table: one line each, with probabilities where the machine has them."""
     check_writable(output)
     loaded = load_model(model)
-    table = read_new(data, loaded.encoder)
-    predicted, probabilities = predictions(loaded.model, table.X)
-    sure, warned = uncertainty(loaded.model, table.X, interval, sets)
-    print_notes([*([loaded.note] if loaded.note else []), *table.notes, *warned])
-    write = partial(_write, loaded.encoder.target_name, predicted, probabilities, sure, as_json)
+    parts = _answers(loaded, read_new(data, loaded.encoder), interval, sets)
+    write = partial(_write, loaded.encoder.target_name, parts, as_json)
     if output is None:
         write(sys.stdout)
         return
@@ -62,18 +61,34 @@ def predict(
         write(file)
 
 
-def _write(
-    target: str | None,
-    predicted: list[Any],
-    probabilities: dict[Any, list[float]],
-    sure: Columns,
-    as_json: bool,
-    file: TextIO,
-) -> None:
+@dataclass(frozen=True)
+class Answers:
+    """What is written about some rows: predictions, probabilities of the classes, and further columns."""
+
+    predicted: list[Any]
+    probabilities: dict[Any, list[float]]
+    sure: Columns
+
+
+def _answers(
+    loaded: ModelFile, parts: Iterable[Table], interval: float | None, sets: float | None
+) -> Iterator[Answers]:
+    """Yield the answers for parts of the rows, and print each note once."""
+    printed: set[str] = set()
+    for table in parts:
+        predicted, probabilities = predictions(loaded.model, table.X)
+        sure, warned = uncertainty(loaded.model, table.X, interval, sets)
+        notes = [*([loaded.note] if loaded.note else []), *table.notes, *warned]
+        print_notes([note for note in notes if note not in printed])
+        printed.update(notes)
+        yield Answers(predicted, probabilities, sure)
+
+
+def _write(target: str | None, parts: Iterable[Answers], as_json: bool, file: TextIO) -> None:
     if as_json:
-        print_json(_objects(predicted, probabilities, sure), file)
+        print_json([row for answers in parts for row in _objects(answers)], file)
     else:
-        _write_csv(file, target, predicted, probabilities, sure)
+        _write_csv(file, target, parts)
 
 
 def predictions(model: Pipeline, X: Matrix) -> tuple[list[Any], dict[Any, list[float]]]:
@@ -119,31 +134,26 @@ def _classes_of(machine: SetMixin, points: Any, level: float) -> list[list[Any]]
     return [machine.classes_[np.flatnonzero(row)].tolist() for row in members]
 
 
-def _write_csv(
-    file: TextIO,
-    target: str | None,
-    predicted: list[Any],
-    probabilities: dict[Any, list[float]],
-    sure: Columns,
-) -> None:
+def _write_csv(file: TextIO, target: str | None, parts: Iterable[Answers]) -> None:
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([target, *(f"probability of {label}" for label in probabilities), *sure])
-    columns = [[_cell(value) for value in values] for values in sure.values()]
-    writer.writerows(zip(predicted, *probabilities.values(), *columns))
+    for i, answers in enumerate(parts):
+        if i == 0:
+            named = [f"probability of {label}" for label in answers.probabilities]
+            writer.writerow([target, *named, *answers.sure])
+        columns = [[_cell(value) for value in values] for values in answers.sure.values()]
+        writer.writerows(zip(answers.predicted, *answers.probabilities.values(), *columns))
 
 
 def _cell(value: Any) -> Any:
     return "|".join(map(str, value)) if isinstance(value, list) else value
 
 
-def _objects(
-    predicted: list[Any], probabilities: dict[Any, list[float]], sure: Columns
-) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = [{"prediction": value} for value in predicted]
-    if probabilities:
-        for row, p in zip(rows, zip(*probabilities.values())):
-            row["probabilities"] = dict(zip(map(str, probabilities), p))
-    for name, values in sure.items():
+def _objects(answers: Answers) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = [{"prediction": value} for value in answers.predicted]
+    if answers.probabilities:
+        for row, p in zip(rows, zip(*answers.probabilities.values())):
+            row["probabilities"] = dict(zip(map(str, answers.probabilities), p))
+    for name, values in answers.sure.items():
         for row, value in zip(rows, values):
             # JSON has no infinity.
             row[name] = None if isinstance(value, float) and not np.isfinite(value) else value

@@ -17,6 +17,7 @@ from foldless.cli.options import (
     Json,
     KernelNames,
     MachineName,
+    MaxRows,
     Report,
     Save,
     Scale,
@@ -67,12 +68,13 @@ def tune(
     holdout: Holdout = 0.0,
     scale: Scale = True,
     compare_criteria: Compared = False,
+    max_rows: MaxRows = None,
 ) -> None:
     """Tune a kernel machine on a table, without folds."""
     check_writable(report, save)
     nothing_chosen = machine is None and kernel is None and criterion is None and search is None
     experiment = run_experiment(
-        training_table(data, target, drop, impute, task.value, machine),
+        training_table(data, target, drop, impute, task.value, machine, max_rows),
         "auto" if nothing_chosen and not compare_criteria else machine,
         holdout=holdout,
         scale=scale,

@@ -22,7 +22,7 @@ from foldless.cli.files.encoding import (
     texts,
     unknown_levels,
 )
-from foldless.cli.files.formats import read_sheet
+from foldless.cli.files.formats import read_sheet, read_sheets
 from foldless.cli.files.sheet import Column, PathLike, Sheet, check_size, numbered, show
 from foldless.core.contracts import Matrix, Vector
 from foldless.core.errors import DataError
@@ -33,6 +33,8 @@ __all__ = ["Encoder", "Table", "read_new", "read_table"]
 
 # A target of at most this many different integers is recognised as classes.
 TARGET_MAX_CLASSES = 20
+# Encoded cells of the rows that are predicted at once.
+PART_MAX_CELLS = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,9 @@ def read_table(
     task: str = "auto",
     delimiter: str | None = None,
     header: bool | None = None,
+    max_rows: int | None = None,
 ) -> Table:
-    """Read a training file: CSV and relatives, Parquet, ARFF, LIBSVM or npz.
+    """Read a training file: CSV and relatives, Parquet (also a directory of files), ARFF, LIBSVM or npz.
 
     Parameters
     ----------
@@ -87,6 +90,8 @@ def read_table(
         ones, or at most 20 and at most a tenth of the rows. Other numbers are regression.
     delimiter, header : optional
         For delimited text; recognised when not given.
+    max_rows : int, optional
+        Rows of Parquet files to keep, drawn at random and noted; by default as many as make 200 million cells.
 
     Raises
     ------
@@ -95,7 +100,7 @@ def read_table(
     """
     if task not in ("auto", *TASKS):
         raise DataError(f"task must be one of auto, {', '.join(TASKS)}; got {show(task)}.")
-    sheet = _without(read_sheet(path, delimiter=delimiter, header=header), drop)
+    sheet = _without(read_sheet(path, delimiter=delimiter, header=header, max_rows=max_rows), drop)
     sheet = replace(sheet, columns=tuple(map(parsed, sheet.columns)))
     target = sheet.target if target is None else target
     if sheet.n_rows < MIN_ROWS:
@@ -108,21 +113,28 @@ def read_table(
     X = _encoded(sheet, features, encoder)
     if not X.shape[1]:
         raise DataError(f"{path}: no column is left to learn from. Check --target, --drop and the delimiter.")
-    notes = [*_notes(sheet, features, encoder.codes), *_target_notes(target, y, task_found, task)]
+    notes = [sheet.note] if sheet.note else []
+    notes += [*_notes(sheet, features, encoder.codes), *_target_notes(target, y, task_found, task)]
     return Table(X, y, encoder.feature_names, target, task_found, encoder, notes)
 
 
-def read_new(
-    path: PathLike, encoder: Encoder, *, delimiter: str | None = None, header: bool | None = None
-) -> Table:
-    """Read a file to predict, encoded as the training file was; ``y`` is None even if the target is there.
+def read_new(path: PathLike, encoder: Encoder) -> Iterator[Table]:
+    """Yield the rows of a file to predict, encoded as the training file was; ``y`` is None even if the target is there.
 
-    Columns are found by name, in any order; other columns are ignored with a note. A level that did not occur in training
-    becomes zeros in every column of its category, with a note; in a category of two levels it is an error.
+    Parquet files come in parts of limited size, others as one table. Columns are found by name, in any order; other columns
+    are ignored with a note. A level that did not occur in training becomes zeros in every column of its category, with a
+    note; in a category of two levels it is an error.
     """
-    sheet = read_sheet(path, delimiter=delimiter, header=header)
-    if not sheet.n_rows:
+    n_rows = 0
+    for sheet in read_sheets(path, PART_MAX_CELLS // max(1, len(encoder.feature_names))):
+        if sheet.n_rows:
+            n_rows += sheet.n_rows
+            yield _new_rows(sheet, encoder)
+    if not n_rows:
         raise DataError(f"{path}: no rows. Expected at least one row below the header.")
+
+
+def _new_rows(sheet: Sheet, encoder: Encoder) -> Table:
     columns = _matching(sheet, encoder)
     notes = [note for pair in zip(columns, encoder.codes) for note in _unknown_notes(sheet, *pair)]
     X = _encoded(sheet, columns, encoder)

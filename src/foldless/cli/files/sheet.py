@@ -44,6 +44,8 @@ class Sheet:
         The column that the format itself calls y.
     absent_is_zero : bool
         True for LIBSVM: a column that is not in the file is zero.
+    note : str
+        What there is to say about the reading, if anything.
     """
 
     path: str
@@ -51,6 +53,7 @@ class Sheet:
     lines: Sequence[int] | None = None
     target: str | None = None
     absent_is_zero: bool = False
+    note: str = ""
 
     @property
     def names(self) -> list[str]:

@@ -4,24 +4,31 @@ The content decides where it is unmistakable, the suffix otherwise. No pickle is
 """
 
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 from foldless.cli.files.formats.arff import read_arff
 from foldless.cli.files.formats.delimited import read_delimited
 from foldless.cli.files.formats.libsvm import is_libsvm_line, read_libsvm
 from foldless.cli.files.formats.npz import read_npz
-from foldless.cli.files.formats.parquet import read_parquet
+from foldless.cli.files.formats.parquet import Source, parquet_files, parquet_sheets, read_parquet
 from foldless.cli.files.raw_bytes import read_bytes
 from foldless.cli.files.sheet import PathLike, Sheet, show
 from foldless.core.errors import DataError
 
-__all__ = ["read_sheet"]
+__all__ = ["read_sheet", "read_sheets"]
 
 LIBSVM_SUFFIXES = {".libsvm", ".svmlight", ".svm"}
 
 
-def read_sheet(path: PathLike, *, delimiter: str | None = None, header: bool | None = None) -> Sheet:
-    """Read a file in any of the formats.
+def read_sheet(
+    path: PathLike,
+    *,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    max_rows: int | None = None,
+) -> Sheet:
+    """Read a file in any of the formats, or a directory of Parquet files.
 
     Parameters
     ----------
@@ -30,15 +37,36 @@ def read_sheet(path: PathLike, *, delimiter: str | None = None, header: bool | N
         The one character between fields of delimited text (also ``"tab"``); recognised when not given.
     header : bool, optional
         Whether delimited text opens with column names; recognised when not given.
+    max_rows : int, optional
+        Rows of Parquet files to keep, drawn at random. Other files are read whole.
     """
+    files = _parquet_paths(Path(path))
+    if files:
+        return _checked(read_parquet(path, files, max_rows))
     raw = read_bytes(Path(path))
     if raw.startswith(b"PAR1"):
-        sheet = read_parquet(path, raw)
+        sheet = read_parquet(path, [raw], max_rows)
     elif raw.startswith(b"PK\x03\x04"):
         sheet = read_npz(path, raw)
     else:
         sheet = _text(path, _decode(path, raw), delimiter, header)
     return _checked(sheet)
+
+
+def read_sheets(path: PathLike, rows: int) -> Iterator[Sheet]:
+    """Yield the rows of a file: those of Parquet files at most ``rows`` at a time, of other formats all at once."""
+    files = _parquet_paths(Path(path))
+    return map(_checked, parquet_sheets(path, files, rows)) if files else iter([read_sheet(path)])
+
+
+def _parquet_paths(path: Path) -> list[Source]:
+    """Return the Parquet files that a path names: those of a directory, the file itself, or none."""
+    if path.is_dir():
+        return [*parquet_files(path)]
+    if not path.is_file():
+        return []
+    with path.open("rb") as file:
+        return [path] if file.read(4) == b"PAR1" else []
 
 
 def _decode(path: PathLike, raw: bytes) -> str:
