@@ -33,7 +33,9 @@ def cpu_seconds() -> float:
     """Return the processor seconds of this process and of its workers, ended ones too."""
     process = psutil.Process()
     workers = (worker.cpu_times() for worker in process.children(recursive=True))
-    return float(sum(process.cpu_times()[:4]) + sum(sum(times[:2]) for times in workers))
+    # The clock of this process has nanoseconds, those of its children hundredths of a second.
+    ended = process.cpu_times()[2:4]
+    return float(time.process_time() + sum(ended) + sum(sum(times[:2]) for times in workers))
 
 
 def error(task: Task, truth: NDArray[Any], prediction: NDArray[Any]) -> float:

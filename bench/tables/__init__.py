@@ -3,6 +3,7 @@
 from bench.tables.base import Table
 from bench.tables.calibration import Calibration
 from bench.tables.coverage import Coverage
+from bench.tables.coverage_sets import CoverageSets
 from bench.tables.criteria_cost import CriteriaCost
 from bench.tables.gold import Gold
 from bench.tables.growth import Growth
@@ -38,6 +39,7 @@ ALL: tuple[Table, ...] = (
     CriteriaCost(),
     Gold(),
     Coverage(),
+    CoverageSets(),
     Calibration(),
     Jackknife(),
     Suspicious(),
