@@ -28,6 +28,7 @@ from foldless.estimators.base import (
 from foldless.estimators.calibration import calibrate
 from foldless.estimators.dask_collections import fit_collection, is_dask, lazy_on_dask
 from foldless.estimators.docstrings import document_shared
+from foldless.estimators.uncertainty.guarantee import Conditions
 from foldless.estimators.uncertainty.left_out import LeftOutModels
 from foldless.estimators.validation import regularisation
 from foldless.kernels.evaluate import diagonal
@@ -225,6 +226,11 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
         if self.calibration_ is None:
             raise Undefined(NO_LEFT_OUT_POSTERIOR)
         return super()._build_models()
+
+    def _conditions(self) -> Conditions:
+        if self.calibration_ is None:
+            raise Undefined(NO_LEFT_OUT_POSTERIOR)
+        return super()._conditions()
 
     def _criterion(self) -> Criterion:
         """Return the given criterion, or the default one."""

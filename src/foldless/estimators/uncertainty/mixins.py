@@ -330,7 +330,10 @@ class IntervalMixin(LeftOutMixin):
 
     def _scales(self, block: Block) -> tuple[Matrix, Matrix]:
         r"""Return the deviations :math:`\tau_{-i}(x)` (p, n, k) and :math:`\tau_{-i}(x_i)` (n, k)."""
-        raise Undefined(f"method='studentized' needs deviations, which {type(self).__name__} has not.")
+        raise Undefined(
+            "method='studentized' needs the deviation of a new target, which this machine lacks. Use method='jackknife+', "
+            "or KernelRidgeRegressor."
+        )
 
     def _posterior_interval(self, points: Any, level: float) -> Matrix:
         mean, deviation = self._gaussian_prediction(points)
@@ -340,7 +343,7 @@ class IntervalMixin(LeftOutMixin):
     def _gaussian_prediction(self, points: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return mean and standard deviation of new targets under a Gaussian process."""
         raise Undefined(
-            f"method='posterior' needs a Gaussian process, which {type(self).__name__} is not. Use method='jackknife+', or "
+            "method='posterior' needs a Gaussian process, which this machine is not. Use method='jackknife+', or "
             "KernelRidgeRegressor."
         )
 
@@ -440,10 +443,10 @@ class SetMixin(LeftOutMixin):
             class; ``n_filled_sets_`` counts them.
         """
         level, points = check_level(level), self._check_points(X)
+        scores = scorer(self._score if score is None else score, self._probabilities)
         training, own = self._rows_of_fit(), self._own_outputs()
         warn_of_resolution(level, training.counts.sum(), "every set has all classes")
         self._warn_of_leverage()
-        scores = scorer(self._score if score is None else score, self._probabilities)
         labels = class_index(training.Y)
         own_scores = scores(own)[np.arange(len(own)), labels]
         members = np.zeros((points.shape[0], len(self.classes_)), dtype=bool)
