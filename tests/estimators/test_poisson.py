@@ -102,7 +102,7 @@ def test_other_bad_input_is_named():
     X, y = counts(20)
     with pytest.raises(ValueError, match="alpha must be positive"):
         KernelPoissonRegressor(alpha=-1.0).fit(X, y)
-    with pytest.raises(UnreadableSolution, match=r"gcv reads .* loo"):
+    with pytest.raises(UnreadableSolution, match=r"'gcv' has no formula for KernelPoissonRegressor.* loo"):
         KernelPoissonRegressor(RBF(1.0, "fixed"), 1.0, criterion=criteria.GCV()).fit(X, y)
 
 

@@ -349,7 +349,7 @@ def test_the_false_maximum_of_the_laplace_evidence_is_reported(moons):
         (
             {"loss": "hinge", "criterion": "gcv"},
             UnreadableSolution,
-            "Criteria that read SVMSolution",
+            "'gcv' has no formula for KernelSVC with these parameters. Criteria that have one: .*span",
         ),
     ],
 )

@@ -25,6 +25,27 @@ TABLES = {
 }
 
 
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ({"max_evaluations": -1}, "max_evaluations must be at least 0"),
+        ({"max_evaluations": "many"}, "max_evaluations must be at least 0.*'many'"),
+        ({"n_starts": 0}, "n_starts must be at least 1"),
+        ({"time_budget": -1.0}, "time_budget must be seconds"),
+        ({"time_budget": "long"}, "time_budget must be seconds"),
+        ({"n_jobs": 0}, "n_jobs must be a number of threads"),
+        ({"random_state": "seed"}, "seed"),
+        ({"on_interrupt": "kep"}, "Did you mean 'keep'"),
+    ],
+)
+@pytest.mark.parametrize("name", ["logistic", "subset", "search"])
+def test_a_bad_option_is_named_before_any_work(name, option, words):
+    # No column can be used: if there were work before the check, this would be the error.
+    table = TABLES["objects"](COLOURS)
+    with pytest.raises(ValueError, match=words):
+        ESTIMATORS[name]().set_params(**option).fit(table, Y)
+
+
 @pytest.mark.parametrize("kind", TABLES)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_a_column_of_text_is_named(name, kind):

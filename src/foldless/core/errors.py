@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 REASON_MAX_CHARACTERS = 120
 
@@ -10,6 +11,21 @@ REASON_MAX_CHARACTERS = 120
 def reason(error: object) -> str:
     """Return the beginning of the message of an error, on one line; its type if there is no message."""
     return " ".join(str(error)[:REASON_MAX_CHARACTERS].split()) or type(error).__name__
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """Return a question about the most similar name, with a space in front; nothing if none is similar.
+
+    Examples
+    --------
+    >>> did_you_mean("RBF", ["rbf", "matern"])
+    " Did you mean 'rbf'?"
+    >>> did_you_mean("cosine", ["rbf", "matern"])
+    ''
+    """
+    by_lower_case = {one.lower().replace("_", "-"): one for one in known}
+    close = get_close_matches(str(name).lower().replace("_", "-"), by_lower_case, n=1)
+    return f" Did you mean {by_lower_case[close[0]]!r}?" if close else ""
 
 
 class FoldlessError(Exception):
@@ -28,10 +44,19 @@ class UnreadableSolution(FoldlessError, TypeError):
 
     def __init__(self, criterion: str, solution: str, reads: Iterable[str], alternatives: Iterable[str] = ()):
         message = f"{criterion} reads {' or '.join(sorted(reads)) or 'nothing'}, got {solution}."
-        alternatives = sorted(alternatives)
-        if alternatives:
-            message += f" Criteria that read {solution}: {', '.join(alternatives)}."
+        self.criterion, self.alternatives = criterion, sorted(alternatives)
+        if self.alternatives:
+            message += f" Criteria that read {solution}: {', '.join(self.alternatives)}."
         super().__init__(message)
+
+    def for_estimator(self, estimator: str) -> "UnreadableSolution":
+        """Return the error in a user's words: the name of the estimator in place of the solution's type."""
+        error = UnreadableSolution(self.criterion, "", (), self.alternatives)
+        error.args = (
+            f"criterion={self.criterion!r} has no formula for {estimator} with these parameters. Criteria that have one: "
+            f"{', '.join(self.alternatives)}.",
+        )
+        return error
 
 
 class Undefined(FoldlessError, ArithmeticError):
@@ -78,7 +103,10 @@ class UnknownName(FoldlessError, ValueError):
     """A name that is not in the table it was looked up in."""
 
     def __init__(self, what: str, name: object, known: Iterable[str]):
-        super().__init__(f"{what} must be one of {', '.join(sorted(known))}; got {name!r}.")
+        known = sorted(known)
+        super().__init__(
+            f"{what} must be one of {', '.join(known)}; got {name!r}.{did_you_mean(name, known)}"
+        )
 
 
 class MissingExtra(FoldlessError, ImportError):

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from foldless.core.contracts import Machine, Matrix, Vector
-from foldless.core.errors import AdviceWarning
+from foldless.core.errors import AdviceWarning, UnreadableSolution
 from foldless.core.linalg import check_semidefinite
 from foldless.core.targets import MIN_ROWS, class_index, encode_labels, one_versus_rest
 from foldless.core.text_columns import naming_text_columns
@@ -26,11 +26,13 @@ from foldless.estimators.advice import (
     scale_warning,
     warn_about,
 )
+from foldless.estimators.callbacks import CallbackMixin, both
 from foldless.estimators.columns import ColumnCodes, bound_kernels, codes_for
 from foldless.estimators.dask_collections import Collection, PartitionedFit, lazy_on_dask
 from foldless.estimators.feature_relevance import relevance
 from foldless.estimators.landmarks import cell_rows, landmark_points
 from foldless.estimators.uncertainty.mixins import IntervalMixin, LeftOutMixin, SetMixin
+from foldless.estimators.validation import check_options
 from foldless.grams.expansion import CellExpansion, Expansion
 from foldless.kernels import gram
 from foldless.kernels.families import Families, families
@@ -52,7 +54,7 @@ Seed: TypeAlias = int | np.random.RandomState | None
 Rows: TypeAlias = NDArray[np.intp]
 
 
-class BaseKernelEstimator(LeftOutMixin, BaseEstimator):
+class BaseKernelEstimator(CallbackMixin, LeftOutMixin, BaseEstimator):
     """Base of all estimators: checks of the data, tuning, and prediction as a sum of kernel functions."""
 
     kernel: KernelLike
@@ -68,6 +70,7 @@ class BaseKernelEstimator(LeftOutMixin, BaseEstimator):
     random_state: Seed
     n_jobs: int | None
     verbose: int
+    on_interrupt: str = "raise"
 
     _rows: Rows  # the training rows with a positive weight
     _kernels: KernelLike  # the kernels to choose from, with names of columns turned into numbers
@@ -76,6 +79,7 @@ class BaseKernelEstimator(LeftOutMixin, BaseEstimator):
     partitions_: PartitionedFit | None = None
 
     def _check_data(self, X: ArrayLike, y: ArrayLike, **options: Any) -> tuple[Any, np.ndarray]:
+        check_options(self)
         self._kernels = bound_kernels(self.kernel, X)
         codes = self.column_codes_ = codes_for(self._kernels, X)
         frame = X if codes is None else codes.encode(X)
@@ -119,7 +123,7 @@ class BaseKernelEstimator(LeftOutMixin, BaseEstimator):
 
     def _select(self, X: Any, Y: Matrix, machine: Machine, **changes: Any) -> Selection:
         """Select with the estimator's parameters, or with others in their place."""
-        with progress(self.verbose, self.max_evaluations) as watch:
+        with progress(self.verbose, self.max_evaluations) as watch, self._reported_task() as task:
             options: dict[str, Any] = {
                 "kernel": self._kernels_for(X),
                 "criterion": self.criterion,
@@ -133,9 +137,13 @@ class BaseKernelEstimator(LeftOutMixin, BaseEstimator):
                 "time_budget": self.time_budget,
                 "random_state": self.random_state,
                 "n_jobs": self.n_jobs,
-                "watch": watch,
+                "watch": both(watch, task.watch),
+                "on_interrupt": self.on_interrupt,
             }
-            return select(X, Y, machine=machine, **(options | changes))
+            try:
+                return select(X, Y, machine=machine, **(options | changes))
+            except UnreadableSolution as error:
+                raise error.for_estimator(type(self).__name__) from None
 
     def _kernels_for(self, X: Any) -> KernelLike | Families:
         """Return the kernels to choose from, for the rows that are fitted."""

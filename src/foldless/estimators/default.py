@@ -36,6 +36,7 @@ from foldless.core.errors import BoundWarning, FoldlessError, ManyParametersWarn
 from foldless.core.targets import MIN_ROWS
 from foldless.core.text_columns import naming_text_columns
 from foldless.estimators.base import BaseKernelClassifier, BaseKernelEstimator, BaseKernelRegressor, Seed
+from foldless.estimators.callbacks import CallbackMixin
 from foldless.estimators.columns import ColumnCodes, learn_codes
 from foldless.estimators.docstrings import document_shared
 from foldless.estimators.logistic import KernelLogisticRegression
@@ -44,6 +45,7 @@ from foldless.estimators.preparation import Preparation
 from foldless.estimators.ridge import KernelRidgeRegressor
 from foldless.estimators.uncertainty.learning_curve import LearningCurve
 from foldless.estimators.uncertainty.score import LooScore
+from foldless.estimators.validation import check_options
 from foldless.kernels import Columns, Laplacian
 from foldless.kernels.families import Families, families
 from foldless.tuning.result import Trial, Trials
@@ -63,7 +65,7 @@ LOGISTIC_MAX_OUTPUTS = 5000
 UNASKED_ADVICE = (ManyParametersWarning, BoundWarning)
 
 
-class BaseDefault(BaseEstimator):
+class BaseDefault(CallbackMixin, BaseEstimator):
     """What both default estimators share: preparation of the columns, the choice, and answers of the chosen estimator."""
 
     best_estimator_: BaseKernelEstimator
@@ -80,12 +82,14 @@ class BaseDefault(BaseEstimator):
         random_state: Seed = None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        on_interrupt: str = "raise",
     ):
         self.time_budget = time_budget
         self.scale = scale
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.on_interrupt = on_interrupt
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -103,9 +107,8 @@ class BaseDefault(BaseEstimator):
 
     def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, **checks: Any) -> Self:
         """Prepare the columns, let families and challengers compete, and keep the best."""
+        check_options(self)
         begun = time.perf_counter()
-        if self.time_budget is not None and not self.time_budget >= 0:
-            raise ValueError(f"time_budget must be seconds, or None for no limit; got {self.time_budget!r}.")
         self.column_codes_ = learn_codes(X)
         points, targets = self._validated(X, y, ensure_min_samples=MIN_ROWS, **checks)
         weights = _check_sample_weight(sample_weight, points, dtype=np.float64, ensure_non_negative=True)
@@ -113,17 +116,20 @@ class BaseDefault(BaseEstimator):
         self.preparation_ = Preparation.learn(points, weights, categorical, bool(self.scale))
         Z = self.preparation_(points)
 
-        def fit(share: float, **options: Any) -> tuple[Any, list[Warning]]:
-            model = self._machine(targets, time_budget=self._seconds(begun, share), **options)
-            return _fitted_quietly(model, Z, targets, sample_weight)
+        with self._reported_task() as task:
 
-        winner, advice = fit(FAMILIES_TIME_SHARE, kernel=self._kernels(Z, weights))
-        trials = list(winner.selection_.trials)
-        for name, options in self._challengers(winner, Z):
-            if self._seconds(begun, 1.0) == 0 or _was_interrupted(winner):
-                break
-            challenge = partial(fit, 1.0, **options)
-            winner, advice = self._duel(name, (winner, advice), challenge, trials)
+            def fit(share: float, **options: Any) -> tuple[Any, list[Warning]]:
+                model = self._machine(targets, time_budget=self._seconds(begun, share), **options)
+                with task.inner_fit(model, "machine"):
+                    return _fitted_quietly(model, Z, targets, sample_weight)
+
+            winner, advice = fit(FAMILIES_TIME_SHARE, kernel=self._kernels(Z, weights))
+            trials = list(winner.selection_.trials)
+            for name, options in self._challengers(winner, Z):
+                if self._seconds(begun, 1.0) == 0 or _was_interrupted(winner):
+                    break
+                challenge = partial(fit, 1.0, **options)
+                winner, advice = self._duel(name, (winner, advice), challenge, trials)
         self.best_estimator_, self.trials_ = winner, Trials(trials)
         for warning in advice:
             warnings.warn(warning, stacklevel=3)
@@ -187,7 +193,12 @@ class BaseDefault(BaseEstimator):
         return other if better else winner
 
     def _options(self) -> dict[str, Any]:
-        return {"random_state": self.random_state, "n_jobs": self.n_jobs, "verbose": self.verbose}
+        return {
+            "random_state": self.random_state,
+            "n_jobs": self.n_jobs,
+            "verbose": self.verbose,
+            "on_interrupt": self.on_interrupt,
+        }
 
     def _best(self) -> Any:
         check_is_fitted(self)
@@ -269,7 +280,7 @@ class KernelClassifier(ClassifierMixin, BaseDefault):
         does then not depend on the clock.
     scale : bool, default=True
         Whether columns of numbers are standardised, and those that never change left out.
-    :shared: random_state n_jobs verbose
+    :shared: random_state n_jobs verbose on_interrupt
 
     Attributes
     ----------
@@ -415,7 +426,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, BaseDefault):
         does then not depend on the clock.
     scale : bool, default=True
         Whether columns of numbers are standardised, and those that never change left out.
-    :shared: random_state n_jobs verbose
+    :shared: random_state n_jobs verbose on_interrupt
 
     Attributes
     ----------

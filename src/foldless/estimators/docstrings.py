@@ -40,7 +40,9 @@ n_jobs : int, default=None
     Number of candidate kernels, or of local searches for a single kernel, that run at the same time with one BLAS
     thread each. ``None`` runs one after the other.
 verbose : int, default=0
-    1 shows a progress bar.
+    1 shows a progress bar, and leaves one line behind.
+on_interrupt : {"raise", "keep"}, default="raise"
+    What Ctrl-C does during the search: raise KeyboardInterrupt, or keep the best parameters so far and fit with them.
 calibration : {"same", "split"}, default="same"
     Rows behind intervals and sets. ``"same"`` tunes and fits all rows; ``"split"`` tunes on one half and fits the other, so
     that the guarantee holds for any number of rows; see :meth:`guarantee`.

@@ -47,7 +47,7 @@ class KernelLogisticRegression(ClassifierMixin, BaseKernelClassifier):
         More than two classes: one machine per class against the rest, all with the same kernel and C, or one softmax
         machine, :math:`\tfrac12 \sum_c \|f_c\|^2 + C \sum_i [\log \sum_c e^{z_{ic}} - z_{i y_i}]`, which
         ``criterion="loo"`` can read. With two classes both are the first formula above.
-    :shared: random_state n_jobs verbose calibration
+    :shared: random_state n_jobs verbose calibration on_interrupt
 
     Attributes
     ----------
@@ -94,6 +94,7 @@ class KernelLogisticRegression(ClassifierMixin, BaseKernelClassifier):
         n_jobs: int | None = None,
         verbose: int = 0,
         calibration: str = "same",
+        on_interrupt: str = "raise",
     ):
         self.kernel = kernel
         self.C = C
@@ -112,6 +113,7 @@ class KernelLogisticRegression(ClassifierMixin, BaseKernelClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.calibration = calibration
+        self.on_interrupt = on_interrupt
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Tune and fit.

@@ -45,7 +45,7 @@ class KernelLSSVC(ClassifierMixin, BaseKernelClassifier):
     :shared: search n_starts max_evaluations time_budget gram n_components landmarks cell_size
     class_weight : dict or "balanced", default=None
         Weights of the classes, in the fit and in the criterion.
-    :shared: random_state n_jobs verbose calibration
+    :shared: random_state n_jobs verbose calibration on_interrupt
 
     Attributes
     ----------
@@ -90,6 +90,7 @@ class KernelLSSVC(ClassifierMixin, BaseKernelClassifier):
         n_jobs: int | None = None,
         verbose: int = 0,
         calibration: str = "same",
+        on_interrupt: str = "raise",
     ):
         self.kernel = kernel
         self.C = C
@@ -108,6 +109,7 @@ class KernelLSSVC(ClassifierMixin, BaseKernelClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.calibration = calibration
+        self.on_interrupt = on_interrupt
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Tune and fit.

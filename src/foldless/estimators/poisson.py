@@ -42,7 +42,7 @@ class KernelPoissonRegressor(RegressorMixin, IntervalMixin, BaseKernelEstimator)
         Weight of the squared norm; ``None`` tunes it.
     criterion : str or object, default="loo"
         The cost that tuning minimises, by name or object; see ``foldless.criteria``.
-    :shared: search n_starts max_evaluations time_budget gram n_components landmarks cell_size random_state n_jobs verbose calibration
+    :shared: search n_starts max_evaluations time_budget gram n_components landmarks cell_size random_state n_jobs verbose calibration on_interrupt
 
     Attributes
     ----------
@@ -87,6 +87,7 @@ class KernelPoissonRegressor(RegressorMixin, IntervalMixin, BaseKernelEstimator)
         n_jobs: int | None = None,
         verbose: int = 0,
         calibration: str = "same",
+        on_interrupt: str = "raise",
     ):
         self.kernel = kernel
         self.alpha = alpha
@@ -103,6 +104,7 @@ class KernelPoissonRegressor(RegressorMixin, IntervalMixin, BaseKernelEstimator)
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.calibration = calibration
+        self.on_interrupt = on_interrupt
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Tune and fit.

@@ -55,7 +55,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
         The cost that tuning minimises: ``"loo"``, ``"kfold"``, ``"gcv"``, ``"mallows"``, ``"abic"``, ``"evidence"``,
         ``"sic"`` (which may not compare kernels), or an object of ``foldless.criteria``.
     :shared: search n_starts max_evaluations time_budget
-    :shared: gram n_components landmarks cell_size random_state n_jobs verbose calibration
+    :shared: gram n_components landmarks cell_size random_state n_jobs verbose calibration on_interrupt
 
     Attributes
     ----------
@@ -105,6 +105,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
         n_jobs: int | None = None,
         verbose: int = 0,
         calibration: str = "same",
+        on_interrupt: str = "raise",
     ):
         self.kernel = kernel
         self.alpha = alpha
@@ -123,6 +124,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.calibration = calibration
+        self.on_interrupt = on_interrupt
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Tune and fit.

@@ -45,7 +45,7 @@ class KernelSubsetRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegresso
     criterion : str or object, default="loo"
         The cost that tuning minimises: ``"loo"``, ``"mallows"``, ``"sic"``, ``"gcv"`` or ``"kfold"``, or an object. If it
         may not compare kernels, ``"loo"`` tunes them.
-    :shared: search n_starts max_evaluations time_budget random_state n_jobs verbose
+    :shared: search n_starts max_evaluations time_budget random_state n_jobs verbose on_interrupt
 
     Attributes
     ----------
@@ -94,6 +94,7 @@ class KernelSubsetRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegresso
         random_state: Seed = None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        on_interrupt: str = "raise",
     ):
         self.kernel = kernel
         self.indices = indices
@@ -108,6 +109,7 @@ class KernelSubsetRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegresso
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.on_interrupt = on_interrupt
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Choose the subset and fit.

@@ -75,7 +75,7 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
     :shared: search n_starts max_evaluations time_budget gram n_components landmarks cell_size
     class_weight : dict or "balanced", default=None
         Weights of the classes.
-    :shared: random_state n_jobs verbose calibration
+    :shared: random_state n_jobs verbose calibration on_interrupt
 
     Attributes
     ----------
@@ -137,6 +137,7 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
         n_jobs: int | None = None,
         verbose: int = 0,
         calibration: str = "same",
+        on_interrupt: str = "raise",
     ):
         self.kernel = kernel
         self.C = C
@@ -156,6 +157,7 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.calibration = calibration
+        self.on_interrupt = on_interrupt
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Tune and fit.

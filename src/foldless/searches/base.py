@@ -95,11 +95,12 @@ class Search:
         checkpoint: str | Path | None = None,
         section: str | int = 0,
         n_jobs: int | None = None,
+        on_interrupt: str = "keep",
     ) -> Outcome:
         """Search ``box`` from ``starts``, or from its centre if there are none.
 
-        A spent budget or an interrupt ends the search with the best step so far. The options are those of
-        :class:`foldless.searches.run.SearchRun`.
+        A spent budget ends the search with the best step so far, and so does an interrupt, unless ``on_interrupt`` is
+        ``"raise"``. The other options are those of :class:`foldless.searches.run.SearchRun`.
         """
         run = SearchRun(
             objective,
@@ -121,7 +122,7 @@ class Search:
             stop = halted.stop
         except KeyboardInterrupt:
             stop = Stop.INTERRUPTED
-        if not run.trace:
+        if not run.trace or (stop is Stop.INTERRUPTED and on_interrupt == "raise"):
             raise KeyboardInterrupt
         return run.outcome(stop)
 

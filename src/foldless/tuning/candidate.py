@@ -64,6 +64,8 @@ class RunOptions:
     watch : callable or None
         Called with every :class:`Step`.
     checkpoint : path or None
+    on_interrupt : str
+        ``"keep"`` the best so far after Ctrl-C, or ``"raise"`` KeyboardInterrupt.
     """
 
     max_evaluations: int | None = None
@@ -71,6 +73,12 @@ class RunOptions:
     n_jobs: int | None = None
     watch: Watch | None = None
     checkpoint: str | Path | None = None
+    on_interrupt: str = "keep"
+
+    @property
+    def raises_interrupt(self) -> bool:
+        """Whether Ctrl-C ends everything."""
+        return self.on_interrupt == "raise"
 
 
 class StageObjective(ObjectiveFunction, Protocol):
@@ -346,9 +354,10 @@ class CandidateTuner:
                 checkpoint=options.checkpoint,
                 section=section,
                 n_jobs=options.n_jobs,
+                on_interrupt=options.on_interrupt,
             )
         except KeyboardInterrupt:
-            if before is None:
+            if before is None or options.raises_interrupt:
                 raise
             return before.ended_by(Stop.INTERRUPTED)
         if not np.isfinite(outcome.best.value):

@@ -136,7 +136,7 @@ def _advance_all(racing: Sequence[Runner], n_jobs: int | None, interrupted: Even
     except KeyboardInterrupt:
         # Threads learn of it through the event.
         interrupted.set()
-        if all(runner.stage is None for runner in racing):
+        if all(runner.stage is None or runner.tuner.options.raises_interrupt for runner in racing):
             raise
         return False
 

@@ -76,6 +76,7 @@ def tune_regularisation(
         max_evaluations=options.max_evaluations,
         time_budget=options.time_budget,
         watch=options.watch,
+        on_interrupt=options.on_interrupt,
     )
     if not np.isfinite(outcome.best.value):
         raise Undefined(

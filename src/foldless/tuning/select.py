@@ -58,6 +58,7 @@ def select(
     n_jobs: int | None = None,
     watch: Watch | None = None,
     checkpoint: str | Path | None = None,
+    on_interrupt: str = "keep",
 ) -> Selection:
     """Choose the parameters of ``kernel`` and ``machine`` by ``criterion``, and fit.
 
@@ -100,6 +101,8 @@ def select(
     checkpoint : path, optional
         File to which steps are appended, and from which a killed run continues. One file may serve several calls:
         each has sections under a fingerprint of its data and settings.
+    on_interrupt : {"keep", "raise"}
+        Whether Ctrl-C keeps the best so far or raises KeyboardInterrupt.
 
     Returns
     -------
@@ -136,6 +139,7 @@ def select(
             n_jobs=n_jobs,
             watch=watch,
             checkpoint=search.checkpoint if checkpoint is None else checkpoint,
+            on_interrupt=on_interrupt,
         ),
     )
     with workers(n_jobs):
@@ -148,7 +152,9 @@ def select(
         advise(criterion, best.solution)
         if not tunes_separately:
             return best
-        options = _options_left(best, max_evaluations, time_budget, begun, watch)
+        options = replace(
+            _options_left(best, max_evaluations, time_budget, begun, watch), on_interrupt=on_interrupt
+        )
         return with_tuned_regularisation(best, Y, regularisation, options)
 
 
@@ -209,7 +215,7 @@ def _tune_all(
     except KeyboardInterrupt:
         # Threads learn of it through the event.
         interrupted.set()
-        if not any(isinstance(selection, Selection) for selection in found):
+        if tuner.options.raises_interrupt or not any(isinstance(one, Selection) for one in found):
             raise
         warnings.warn(SearchWarning(f"{tuner.search.name} ended. {Stop.INTERRUPTED.value}"), stacklevel=3)
     return found

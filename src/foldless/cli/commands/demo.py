@@ -43,6 +43,7 @@ def demo(
         source="scikit-learn's breast cancer data",
         command=command_line(),
         verbose=progress_verbosity(),
+        on_interrupt="keep",
     )
     if as_json:
         print_json({"foldless": to_plain_data(experiment), "tables": results})

@@ -87,6 +87,7 @@ def tune(
         n_jobs=jobs,
         time_budget=time_budget,
         verbose=progress_verbosity(),
+        on_interrupt="keep",
     )
     if compare_criteria:
         experiment = replace(experiment, comparison=_compare_criteria(experiment))

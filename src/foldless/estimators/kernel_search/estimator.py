@@ -29,15 +29,22 @@ from foldless.core.contracts import Matrix, Step
 from foldless.core.errors import DataError, FoldlessError, JitterWarning, Undefined
 from foldless.core.parallel import side_by_side
 from foldless.core.targets import MIN_ROWS
+from foldless.criteria import CV
 from foldless.criteria.base import Criterion
 from foldless.estimators.base import BaseKernelEstimator
+from foldless.estimators.callbacks import CallbackMixin, both
 from foldless.estimators.kernel_search.ensemble import Ensemble, members_and_weights
+from foldless.estimators.kernel_search.grid_search_habits import (
+    explains_grid_search,
+    warn_about_steps_that_use_y,
+)
 from foldless.estimators.kernel_search.left_out_twin import twin_of
 from foldless.estimators.kernel_search.param_space import read_space
 from foldless.estimators.kernel_search.pipeline import split_pipeline
 from foldless.estimators.kernel_search.setting import SearchTask, SettingResult
 from foldless.estimators.kernel_search.strategies import build_runs
 from foldless.estimators.uncertainty.score import LooScore
+from foldless.estimators.validation import check_options
 from foldless.searches.base import Search
 from foldless.tuning.progress import progress
 from foldless.tuning.trace import Trace
@@ -64,7 +71,7 @@ def _predicts_classes(self: "KernelSearch") -> bool:
     return is_classifier(self.estimator)
 
 
-class KernelSearch(MetaEstimatorMixin, BaseEstimator):
+class KernelSearch(CallbackMixin, MetaEstimatorMixin, BaseEstimator):
     r"""Choose the parameters of a kernel machine by a criterion that needs no folds.
 
     The place of ``GridSearchCV`` around scikit-learn's own ``SVC``, ``NuSVC``, ``KernelRidge``,
@@ -104,7 +111,9 @@ class KernelSearch(MetaEstimatorMixin, BaseEstimator):
     random_state : int or RandomState, default=None
         Seed of the landmarks that large sets are searched on; ``None`` gives the same ones every time.
     verbose : int, default=0
-        1 shows a progress bar.
+        1 shows a progress bar, and leaves one line behind.
+    on_interrupt : {"raise", "keep"}, default="raise"
+        What Ctrl-C does during the search: raise KeyboardInterrupt, or keep the best parameters so far and fit with them.
     checkpoint : path, default=None
         File to which every evaluation is appended; a run that was killed continues from it.
 
@@ -113,7 +122,9 @@ class KernelSearch(MetaEstimatorMixin, BaseEstimator):
     best_params_ : dict
         In the estimator's own names.
     best_score_ : float
-        Minus the criterion: larger is better.
+        Minus the criterion: larger is better. With ``criterion="cv"`` it is the mean accuracy or R2.
+    score_name_ : str
+        What ``best_score_`` measures, with its unit.
     best_estimator_ : estimator
         Fitted with ``best_params_``; only with ``refit``.
     best_index_ : int
@@ -158,6 +169,7 @@ class KernelSearch(MetaEstimatorMixin, BaseEstimator):
     True
     """
 
+    @explains_grid_search
     def __init__(
         self,
         estimator: BaseEstimator,
@@ -173,6 +185,7 @@ class KernelSearch(MetaEstimatorMixin, BaseEstimator):
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
+        on_interrupt: str = "raise",
         checkpoint: str | PathLike[str] | None = None,
     ):
         self.estimator = estimator
@@ -187,6 +200,7 @@ class KernelSearch(MetaEstimatorMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.on_interrupt = on_interrupt
         self.checkpoint = checkpoint
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, **params: Any) -> Self:
@@ -204,7 +218,10 @@ class KernelSearch(MetaEstimatorMixin, BaseEstimator):
         -------
         self : KernelSearch
         """
+        check_options(self)
         X, y = self._check_data(X, y)
+        if not _cross_validates(self.criterion):
+            warn_about_steps_that_use_y(self.estimator)
         params = _check_weights(params, self.estimator, X, y)
         results = self._tune_settings(X, np.asarray(y), params)
         best = min(results, key=lambda result: result.value)
@@ -231,7 +248,11 @@ class KernelSearch(MetaEstimatorMixin, BaseEstimator):
 
     def _tune_settings(self, X: Any, y: np.ndarray, params: dict[str, Any]) -> list[SettingResult]:
         """Return a result for every combination of listed values at which the criterion is defined."""
-        with progress(self.verbose, self.max_evaluations) as watch, warnings.catch_warnings():
+        with (
+            progress(self.verbose, self.max_evaluations) as watch,
+            self._reported_task() as reported,
+            warnings.catch_warnings(),
+        ):
             # Duplicate rows only jitter the surrogate; the final model is scikit-learn's, so hide the warning.
             warnings.simplefilter("ignore", JitterWarning)
             options = {
@@ -240,8 +261,9 @@ class KernelSearch(MetaEstimatorMixin, BaseEstimator):
                 "time_budget": self.time_budget,
                 "random_state": self.random_state,
                 "n_jobs": self.n_jobs,
-                "watch": watch,
+                "watch": both(watch, reported.watch),
                 "checkpoint": self.checkpoint,
+                "on_interrupt": self.on_interrupt,
             }
             task = SearchTask(X, y, params, self.criterion, self.search, options)
             runs = build_runs(clone(self.estimator), read_space(self.param_space), task)
@@ -257,6 +279,7 @@ class KernelSearch(MetaEstimatorMixin, BaseEstimator):
         rows = [(result, step) for result in results for step in result.steps]
         self.best_index_ = next(i for i, (r, s) in enumerate(rows) if r is best and s is best.outcome.best)
         self.best_params_, self.best_score_ = best.best_params, -best.value
+        self.score_name_ = self._score_name(best)
         self.cv_results_ = results_table(rows)
         self.cv_results_["mean_test_score"][self.best_index_] = self.best_score_
         self.cv_results_["params"][self.best_index_] = self.best_params_
@@ -264,6 +287,11 @@ class KernelSearch(MetaEstimatorMixin, BaseEstimator):
         self.n_evaluations_ = sum(len(result.outcome.trace) for result in results)
         if best.selection is not None:
             self.selection_ = best.selection
+
+    def _score_name(self, best: SettingResult) -> str:
+        if best.selection is not None:
+            return f"minus {best.selection.criterion.label}"
+        return f"mean {'accuracy' if is_classifier(self.estimator) else 'R2'} over the folds"
 
     def _refit(self, best: SettingResult, X: Any, y: Any, params: dict[str, Any]) -> None:
         begun = time.perf_counter()
@@ -423,6 +451,10 @@ class KernelSearch(MetaEstimatorMixin, BaseEstimator):
         """Leave the working matrices out: a fitted search predicts without them."""
         state = super().__getstate__()
         return {key: value for key, value in state.items() if key not in ("selection_", "_fitted_rows")}
+
+
+def _cross_validates(criterion: str | Criterion) -> bool:
+    return isinstance(criterion, CV) or criterion == CV.name
 
 
 def _check_weights(params: dict[str, Any], estimator: BaseEstimator, X: Any, y: Any) -> dict[str, Any]:

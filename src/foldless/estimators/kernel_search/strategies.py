@@ -16,7 +16,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR
 
 from foldless.core.contracts import Box, Vector
-from foldless.core.errors import SearchWarning
+from foldless.core.errors import SearchWarning, did_you_mean
 from foldless.criteria import CV
 from foldless.estimators.base import BaseKernelEstimator
 from foldless.estimators.kernel_search.cross_validation import CrossValidatedScore, default_ranges
@@ -95,7 +95,7 @@ def _check_names(estimator: BaseEstimator, space: ParamSpace) -> None:
         if name not in known:
             raise ValueError(
                 f"param_space names {name!r}, which {type(estimator).__name__} does not have. "
-                f"Its parameters: {', '.join(sorted(known))}."
+                f"Its parameters: {', '.join(sorted(known))}.{did_you_mean(name, known)}"
             )
 
 
