@@ -22,15 +22,31 @@ from foldless.inspection.metrics import prediction_error
 from foldless.tuning.validation_split import split_rows
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Rows held out before tuning: how many, and the error on them.
+    """Rows held out before tuning, and what the model predicts for them.
 
-    The error is the fraction of wrong classes, or the root mean squared error.
+    Attributes
+    ----------
+    places : array of int
+        Their numbers in the table, from 0.
+    X, y, predicted : arrays
+    probabilities : array of shape (rows, classes) or None
+    error : float
+        Fraction of wrong classes, or root mean squared error.
     """
 
-    rows: int
+    places: NDArray[np.intp]
+    X: Matrix
+    y: NDArray[Any]
+    predicted: NDArray[Any]
+    probabilities: Matrix | None
     error: float
+
+    @property
+    def rows(self) -> int:
+        """Number of rows held out."""
+        return len(self.y)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +61,8 @@ class Experiment:
         All of the data.
     X, y : arrays
         The training rows, not scaled.
+    places : array of int
+        The numbers of the training rows in the table, from 0.
     model : Pipeline
         Scaling, then the fitted estimator.
     seconds : float
@@ -59,6 +77,7 @@ class Experiment:
     table: Table
     X: Matrix
     y: NDArray[Any]
+    places: NDArray[np.intp]
     model: Pipeline
     seconds: float
     held_out: HeldOut | None = None
@@ -200,11 +219,17 @@ def run_experiment(
     begun = time.perf_counter()
     model = _with_chosen_machine(model.fit(X, y))
     seconds = time.perf_counter() - begun
-    held_out = None
-    if len(test):
-        predicted = model.predict(table.X[test])
-        held_out = HeldOut(len(test), prediction_error(target[test], predicted, task == "classification"))
-    return Experiment(source, command, table, X, y, model, seconds, held_out)
+    held_out = _predict_held_out(model, table.X[test], target[test], test, task) if len(test) else None
+    return Experiment(source, command, table, X, y, train, model, seconds, held_out)
+
+
+def _predict_held_out(
+    model: Pipeline, X: Matrix, y: NDArray[Any], places: NDArray[np.intp], task: str
+) -> HeldOut:
+    predicted = model.predict(X)
+    probabilities = model.predict_proba(X) if hasattr(model, "predict_proba") else None
+    error = prediction_error(y, predicted, task == "classification")
+    return HeldOut(places, X, y, predicted, probabilities, error)
 
 
 def _with_chosen_machine(model: Pipeline) -> Pipeline:

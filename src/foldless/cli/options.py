@@ -49,6 +49,13 @@ Target = Annotated[
     str | None, typer.Option(help="The column to predict. LIBSVM and npz files bring their own.")
 ]
 Report = Annotated[Path | None, typer.Option(help="Write a page that opens in any browser.")]
+Baselines = Annotated[
+    bool,
+    typer.Option(
+        "--baselines/--no-baselines",
+        help="Fit simple models to the same rows, for the verdict of the report.",
+    ),
+]
 Save = Annotated[Path | None, typer.Option(help="Write the model for `foldless predict`.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Seed = Annotated[int, typer.Option(help="Seed of everything random.", min=0)]

@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 from foldless.cli.experiment import Experiment
 from foldless.cli.files.read_table import Table, read_table
-from foldless.cli.report import console, print_message, write_report
+from foldless.cli.report import Findings, console, print_message, write_report
 from foldless.core.errors import DataError
 from foldless.estimators.registry import MACHINES
 
@@ -55,11 +55,12 @@ def _written_places(path: Path) -> list[Path]:
     return [path.parent, path] if path.is_file() else [path]
 
 
-def save_report(experiment: Experiment, path: Path) -> None:
-    """Write the report and print where it is."""
+def save_report(experiment: Experiment, path: Path, baselines: bool = True) -> Findings:
+    """Write the report, print where it is, and return what it found out."""
     with waiting(f"writing {path}"):
-        write_report(experiment, path)
+        findings = write_report(experiment, path, baselines=baselines)
     print_message(f"wrote {path}")
+    return findings
 
 
 def print_json(data: Any, file: TextIO | None = None) -> None:

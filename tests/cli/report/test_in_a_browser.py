@@ -1,13 +1,13 @@
-"""The report in Chromium: plots that answer the mouse, no network, no complaint, and names that stay names.
+"""The report in Chromium: charts that answer the mouse, no network, no complaint, downloads, and names that stay names.
 
 Needs chromium and chromedriver (Debian: apt-get install chromium chromium-driver); `.ci/run` installs them where it
 can. Without them these tests are skipped, and the last lines of the run say so. Set FOLDLESS_SCREENSHOTS to a folder to keep pictures.
 """
 
-import itertools
 import json
 import os
 import shutil
+import time
 import warnings
 from pathlib import Path
 
@@ -15,7 +15,7 @@ import pytest
 
 from foldless.cli import run_experiment, write_report
 from foldless.cli.demo_data import HOLDOUT_FRACTION, breast_cancer
-from foldless.cli.report.plotly_json import NAME_MAX_CHARACTERS
+from foldless.cli.report.chart import shortened
 from oracles.hostile import LABELS, NAMES, hostile_experiment
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -32,15 +32,19 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def driver():
+def driver(tmp_path_factory):
     webdriver = pytest.importorskip("selenium.webdriver", reason=MISSING)
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
     for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"):
         options.add_argument(argument)
+    folder = str(tmp_path_factory.mktemp("downloads"))
+    options.add_experimental_option("prefs", {"download.default_directory": folder})
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
     driver.set_page_load_timeout(60)
+    driver.download_folder = Path(folder)
+    driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": folder})
     yield driver
     driver.quit()
 
@@ -66,7 +70,7 @@ def visit(driver, path, width=1280, height=1000, dark=False):
     for kind in ("browser", "performance"):
         driver.get_log(kind)  # forget the last page
     driver.get(path.as_uri())
-    wait(driver, "return document.documentElement.dataset.drawn === 'yes'")
+    wait(driver, "return document.documentElement.dataset.ready === 'yes'")
     _keep_picture(driver, f"{path.stem}_{width}_{'dark' if dark else 'light'}.png", size)
 
 
@@ -96,14 +100,11 @@ def requests(driver):
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (390, False)])
 def test_every_plot_is_drawn_and_nothing_is_fetched_or_complained_about(driver, pages, name, width, dark):
     visit(driver, pages / f"{name}.html", width=width, dark=dark)
-    drawn = driver.execute_script(
-        "return [...document.querySelectorAll('.plot')].map(p => [p.id, p.querySelectorAll('svg.main-svg').length, "
-        "p.querySelectorAll('.trace, .contour, .hm').length])"
+    empty = driver.execute_script(
+        "return [...document.querySelectorAll('figure')].filter(f => !f.querySelector('.chart .fill, .chart .line')).map(f => f.id)"
     )
-    assert len(drawn) == 5
-    for plot, pictures, traces in drawn:
-        assert pictures > 0, plot
-        assert traces > 0, plot
+    assert driver.execute_script("return document.querySelectorAll('figure .chart').length") >= 8
+    assert empty == []
     assert [url for url in requests(driver) if not url.startswith(("file:", "data:", "blob:"))] == []
     assert [entry for entry in driver.get_log("browser") if entry["level"] != "DEBUG"] == []
     assert driver.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
@@ -112,37 +113,68 @@ def test_every_plot_is_drawn_and_nothing_is_fetched_or_complained_about(driver, 
 @pytest.mark.parametrize(
     ("plot", "mark", "words"),
     [
-        ("surface", ".scatterlayer .points path", ("width", "C", "criterion")),
-        ("trace", ".scatterlayer .points path", ("evaluation", "criterion", "ms")),
-        ("margins", ".barlayer .point path", ("margin", "rows")),
-        ("calibration", ".scatterlayer .points path", ("probability", "observed", "cases")),
-        ("confusion", ".heatmaplayer image", ("true ", "predicted ", "rows")),
+        ("surface", "circle", ("choice", "width", "C")),
+        ("trace", "circle", ("evaluation", "criterion", "ms")),
+        ("margins", "rect[data-tip]", ("margin", "rows")),
+        ("calibration", "circle", ("probability", "observed", "cases")),
+        ("confusion", "rect[data-tip]", ("true ", "predicted ", "rows")),
+        ("importance", "rect[data-tip]", ("log loss", "rises")),
     ],
 )
-def test_hovering_tells_the_values(driver, pages, plot, mark, words):
+def test_hovering_shows_the_values(driver, pages, plot, mark, words):
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.by import By
 
     visit(driver, pages / "demo.html")
-    figure = driver.find_element(By.ID, plot)
-    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", figure)
-    marks = figure.find_elements(By.CSS_SELECTOR, mark)
-    x, y = driver.execute_script(
-        "const b = arguments[0].getBoundingClientRect(), f = arguments[1].getBoundingClientRect();"
-        "return [b.x + b.width / 4 - f.x - f.width / 2, b.y + b.height / 4 - f.y - f.height / 2]",
-        marks[len(marks) // 2],
-        figure,
-    )
-    ActionChains(driver).move_to_element_with_offset(figure, int(x), int(y)).pause(0.1).move_by_offset(
-        1, 1
-    ).perform()
-    text = wait(driver, f"return (document.querySelector('#{plot} .hoverlayer') || {{}}).textContent")
+    marks = driver.find_elements(By.CSS_SELECTOR, f"#{plot} .chart {mark}")
+    # The tallest bar; of dots, which are all alike, the last one, on top of the others.
+    tallest = max(reversed(marks), key=lambda shown: shown.size["height"])
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", tallest)
+    ActionChains(driver).move_to_element(tallest).pause(0.1).perform()
+    text = wait(driver, "return document.querySelector('#tip:not([hidden])')?.textContent")
     for word in words:
         assert word in text
 
 
-def shortened(name):
-    return name if len(name) <= NAME_MAX_CHARACTERS else name[: NAME_MAX_CHARACTERS - 1] + "…"
+def test_the_only_buttons_are_downloads_and_nothing_is_requested_when_they_are_pressed(driver, pages):
+    """No chart can leave the page: every button is listed, pressed, and watched for a request."""
+    from selenium.webdriver.common.by import By
+
+    visit(driver, pages / "demo.html")
+    buttons = driver.find_elements(
+        By.CSS_SELECTOR, "button, a[href], [role=button], [onclick], form, [data-title]"
+    )
+    names = ["predictions.csv", "parameters.json", "refit.py", "model_card.md"]
+    assert [button.get_attribute("data-file") for button in buttons] == names
+    for button in buttons:
+        button.click()
+    files = [driver.download_folder / name for name in names]
+    wait_for_files(files)
+    assert files[0].read_text(encoding="utf-8").startswith("row,diagnosis,predicted,probability of")
+    assert json.loads(files[1].read_text(encoding="utf-8"))["target"] == "diagnosis"
+    compile(files[2].read_text(encoding="utf-8"), "refit.py", "exec")
+    assert files[3].read_text(encoding="utf-8").startswith("# Model card: diagnosis")
+    assert [url for url in requests(driver) if not url.startswith(("file:", "data:", "blob:"))] == []
+
+
+def wait_for_files(paths, seconds=20):
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends and not all(path.exists() for path in paths):
+        time.sleep(0.1)
+
+
+def test_costs_move_the_threshold(driver, pages):
+    from selenium.webdriver.common.by import By
+
+    visit(driver, pages / "demo.html")
+    field, answer = driver.find_element(By.ID, "miss"), driver.find_element(By.ID, "costs-answer")
+    assert answer.text.startswith("Threshold 0.17: ")
+    field.clear()
+    field.send_keys("1")
+    assert answer.text.startswith("Threshold 0.50: ")
+    field.clear()
+    field.send_keys("-1")
+    assert answer.text == "Give two costs that are not negative."
 
 
 def test_hostile_names_are_shown_letter_by_letter(driver, pages):
@@ -151,14 +183,11 @@ def test_hostile_names_are_shown_letter_by_letter(driver, pages):
         "return [...document.querySelectorAll('.features tbody th')].map(e => e.textContent)"
     )
     assert table == list(NAMES)
-    ticks = driver.execute_script(
-        "return [...document.querySelectorAll('#relevance .ytick text')].map(e => e.textContent)"
-    )
-    assert sorted(ticks) == sorted(shortened(name) for name in NAMES)
-    classes = driver.execute_script(
-        "return [...document.querySelectorAll('#confusion .ytick text')].map(e => e.textContent)"
-    )
-    assert sorted(classes) == sorted(shortened(name) for name in LABELS)
+    for plot, names in (("importance", NAMES), ("confusion", LABELS)):
+        ticks = driver.execute_script(
+            f"return [...document.querySelectorAll('#{plot} .tick[text-anchor=end]')].map(e => e.textContent)"
+        )
+        assert sorted(ticks) == sorted(shortened(name) for name in names)
 
 
 def test_hostile_names_do_nothing(driver, pages):
@@ -173,7 +202,7 @@ def test_hostile_names_do_nothing(driver, pages):
         )
         == 0
     )
-    assert driver.execute_script("return document.scripts.length") == 3
+    assert driver.execute_script("return document.scripts.length") == 2
 
 
 def test_the_policy_stops_what_slips_through(driver, pages):
@@ -188,18 +217,20 @@ def test_the_policy_stops_what_slips_through(driver, pages):
     assert sum("Content Security Policy" in message for message in complaints) >= 2
 
 
-def test_on_paper_every_plot_has_its_room_and_black_text(driver, pages):
+def test_on_paper_charts_use_the_width_and_text_is_black(driver, pages):
     visit(driver, pages / "demo.html", width=760, dark=True)
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-    wait(driver, "return getComputedStyle(document.querySelector('.xtick text')).fill === 'rgb(0, 0, 0)'")
-    boxes = driver.execute_script(
-        "return [...document.querySelectorAll('figure')].map(f => [f.getBoundingClientRect().bottom, "
-        "f.querySelector('svg.main-svg').getBoundingClientRect().bottom])"
+    ink, width, boxes = driver.execute_script(
+        "return [getComputedStyle(document.querySelector('.chart text')).fill, "
+        "document.querySelector('main').getBoundingClientRect().width / document.documentElement.clientWidth, "
+        "[...document.querySelectorAll('figure')].map(f => [f.getBoundingClientRect().bottom, "
+        "f.querySelector('.chart').getBoundingClientRect().bottom])]"
     )
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
-    for frame, plot in boxes:
-        assert plot <= frame
-    assert all(later[1] > earlier[0] for earlier, later in itertools.pairwise(boxes))
+    assert ink == "rgb(0, 0, 0)"
+    assert width > 0.97
+    for frame, chart in boxes:
+        assert chart <= frame + 1
 
 
 def test_dark_and_light_differ_and_text_follows(driver, pages):
@@ -210,8 +241,13 @@ def test_dark_and_light_differ_and_text_follows(driver, pages):
         inks.append(
             (
                 ground,
-                driver.execute_script("return getComputedStyle(document.querySelector('.xtick text')).fill"),
+                driver.execute_script("return getComputedStyle(document.querySelector('.chart text')).fill"),
             )
         )
     assert inks[0][0] != inks[1][0]
     assert inks[0][1] != inks[1][1]
+
+
+def test_a_page_is_small(pages):
+    for name in ("demo", "hostile"):
+        assert (pages / f"{name}.html").stat().st_size < 2_000_000

@@ -1,11 +1,13 @@
 """``foldless tune``: one machine on one table."""
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
 from foldless.cli.experiment import Experiment, run_experiment
 from foldless.cli.files.model_file import save_model
 from foldless.cli.options import (
+    Baselines,
     Budget,
     Compared,
     CriterionName,
@@ -29,7 +31,16 @@ from foldless.cli.options import (
     parse_kernels,
     typer,
 )
-from foldless.cli.report import console, facts, print_message, table, to_plain_data
+from foldless.cli.report import (
+    Findings,
+    cautions,
+    console,
+    facts,
+    headline,
+    print_message,
+    table,
+    to_plain_data,
+)
 from foldless.cli.terminal import (
     EXIT_INTERRUPTED,
     check_writable,
@@ -42,6 +53,7 @@ from foldless.cli.terminal import (
     waiting,
 )
 from foldless.core.contracts import Stop
+from foldless.core.errors import BoundWarning, ManyParametersWarning
 from foldless.estimators.registry import name_of
 from foldless.inspection.compare import compare
 from foldless.inspection.comparison import Comparison
@@ -69,10 +81,14 @@ def tune(
     scale: Scale = True,
     compare_criteria: Compared = False,
     max_rows: MaxRows = None,
+    baselines: Baselines = True,
 ) -> None:
     """Tune a kernel machine on a table, without folds."""
     check_writable(report, save)
     nothing_chosen = machine is None and kernel is None and criterion is None and search is None
+    # They are among the cautions that are printed below.
+    for said_below in (BoundWarning, ManyParametersWarning):
+        warnings.simplefilter("ignore", said_below)
     experiment = run_experiment(
         training_table(data, target, drop, impute, task.value, machine, max_rows),
         "auto" if nothing_chosen and not compare_criteria else machine,
@@ -92,7 +108,7 @@ def tune(
     if compare_criteria:
         experiment = replace(experiment, comparison=_compare_criteria(experiment))
     _print(experiment, as_json)
-    _save(experiment, report, save)
+    _save(experiment, report, save, baselines, as_json)
     if experiment.estimator.selection_.outcome.stop is Stop.INTERRUPTED:
         raise typer.Exit(EXIT_INTERRUPTED)
 
@@ -104,11 +120,17 @@ def _print(experiment: Experiment, as_json: bool) -> None:
     print_notes(experiment.table.notes)
     title = f"{experiment.source}: {experiment.table.target_name}"
     console().print(table(title, facts(experiment)))
+    for caution in cautions(Findings(experiment)):
+        print_message(f"caution: {caution}")
 
 
-def _save(experiment: Experiment, report: Path | None, save: Path | None) -> None:
+def _save(
+    experiment: Experiment, report: Path | None, save: Path | None, baselines: bool, as_json: bool
+) -> None:
     if report is not None:
-        save_report(experiment, report)
+        findings = save_report(experiment, report, baselines)
+        if not as_json:
+            console().print(headline(findings), soft_wrap=True, markup=False)
     if save is not None:
         classes = getattr(experiment.estimator, "classes_", None)
         save_model(save, experiment.model, experiment.table.encoder, classes)

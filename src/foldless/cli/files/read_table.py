@@ -39,7 +39,10 @@ PART_MAX_CELLS = 10_000_000
 
 @dataclass(frozen=True)
 class Table:
-    """A file as arrays, with its encoding and, as notes, the decisions that were made while reading it."""
+    """A file as arrays, with its encoding and, as notes, the decisions that were made while reading it.
+
+    ``missing`` counts the missing values of the columns that have any; ``dropped`` names columns that were left out on request.
+    """
 
     X: Matrix
     y: NDArray[Any] | None
@@ -48,6 +51,8 @@ class Table:
     task: str | None
     encoder: Encoder
     notes: list[str] = field(default_factory=list)
+    missing: dict[str, int] = field(default_factory=dict)
+    dropped: tuple[str, ...] = ()
 
     @property
     def n_rows(self) -> int:
@@ -115,7 +120,8 @@ def read_table(
         raise DataError(f"{path}: no column is left to learn from. Check --target, --drop and the delimiter.")
     notes = [sheet.note] if sheet.note else []
     notes += [*_notes(sheet, features, encoder.codes), *_target_notes(target, y, task_found, task)]
-    return Table(X, y, encoder.feature_names, target, task_found, encoder, notes)
+    missing = {column.name: n for column in features if (n := int(missing_mask(column).sum()))}
+    return Table(X, y, encoder.feature_names, target, task_found, encoder, notes, missing, tuple(drop))
 
 
 def read_new(path: PathLike, encoder: Encoder) -> Iterator[Table]:

@@ -1,53 +1,59 @@
-"""Figures of a classification, from leave-one-out outputs: margins, calibration, confusion matrix."""
+"""Figures of a classification on rows the model has not seen: margins, calibration, confusion matrix, ROC, precision and recall."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import confusion_matrix
+from sklearn.metrics import confusion_matrix, precision_recall_curve, roc_curve
 
 from foldless.cli.experiment import Experiment
-from foldless.cli.report.plotly_json import (
-    BLUE,
-    ORANGE,
-    PHONE_NAME_MAX_CHARACTERS,
-    Figure,
+from foldless.cli.report.chart import (
+    Axis,
+    Boxes,
+    Chart,
+    Dots,
+    Line,
     axis,
+    axis_from_zero,
+    columns,
     diagonal,
-    escape_for_plotly,
-    figure,
     named_axis,
-    to_json_numbers,
+    shortened,
 )
+from foldless.cli.report.numbers import number, percent
+from foldless.cli.report.scores import Unseen, wilson
 from foldless.core.contracts import Vector
 from foldless.inspection.margins import loo_margins
 
-COUNT_COLOURS = [[0.0, "rgba(59,125,216,0.05)"], [1.0, "rgba(59,125,216,0.6)"]]
 CONFUSION_MAX_CLASSES, CONFUSION_MAX_LABELLED_CLASSES = 30, 12
 CALIBRATION_BINS, CALIBRATION_MIN_CASES = 10, 12
 MARGIN_BINS = 40
+CURVE_MAX_POINTS, CURVE_MAX_CLASSES = 150, 4
+CURVE_COLOURS = ("blue", "orange", "green", "purple")
 
 
-def margins(experiment: Experiment) -> Figure:
+def margins(experiment: Experiment) -> Chart:
     """Return a histogram of leave-one-out margins, with the wrong ones in another colour."""
-    margin = loo_margins(np.asarray(experiment.loo_outputs), _class_codes(experiment))
+    codes = np.searchsorted(experiment.estimator.classes_, experiment.y)
+    margin = loo_margins(np.asarray(experiment.loo_outputs), codes)
     edges = _margin_edges(margin)
     counts, _ = np.histogram(np.clip(margin, edges[0], edges[-1]), edges)
-    centres, width = (edges[1:] + edges[:-1]) / 2, edges[1] - edges[0]
-    parts = [("right", centres > 0, BLUE), ("wrong", centres <= 0, ORANGE)]
-    bars = [
-        {
-            "type": "bar",
-            "x": to_json_numbers(centres[mask]),
-            "y": counts[mask].tolist(),
-            "width": float(width),
-            "marker": {"color": colour},
-            "name": name,
-            "hovertemplate": "margin about %{x:.3g}<br>%{y} rows<extra></extra>",
-        }
-        for name, mask, colour in parts
-    ]
-    return figure(bars, xaxis=axis("leave-one-out margin"), yaxis=axis("rows"), bargap=0.05, height=320)
+    middle = int(np.argmin(np.abs(edges)))
+    parts = [("right", slice(middle, None), "blue"), ("wrong", slice(None, middle), "orange")]
+    marks = tuple(
+        columns(
+            edges[part.start : None if part.stop is None else part.stop + 1],
+            counts[part],
+            [
+                f"margin about {number(float(c))}: {n} rows"
+                for c, n in zip((edges[1:] + edges[:-1])[part] / 2, counts[part])
+            ],
+            colour,
+            name,
+        )
+        for name, part, colour in parts
+    )
+    return Chart(marks, axis("leave-one-out margin", edges), axis_from_zero("rows", counts, whole=True), 300)
 
 
 def _margin_edges(margin: Vector) -> Vector:
@@ -58,51 +64,36 @@ def _margin_edges(margin: Vector) -> Vector:
     return edges - edges[np.argmin(np.abs(edges))]
 
 
-def _class_codes(experiment: Experiment) -> NDArray[np.intp]:
-    return np.searchsorted(experiment.estimator.classes_, experiment.y)
-
-
-def calibration(experiment: Experiment) -> Figure:
+def calibration(unseen: Unseen) -> Chart:
     """Return observed frequencies against predicted probabilities, with Wilson intervals."""
-    p, codes = np.asarray(experiment.loo_probabilities), _class_codes(experiment)
+    p, codes, classes = np.asarray(unseen.probabilities), unseen.codes, np.asarray(unseen.classes)
     if p.shape[1] == 2:
         given, came_true = p[:, 1], codes == 1
-        label = f"probability of {escape_for_plotly(experiment.estimator.classes_[1])}"
+        label = f"probability of “{shortened(classes[1])}”"
     else:
         given, came_true = p.ravel(), (codes[:, None] == np.arange(p.shape[1])).ravel()
         label = "probability of a class"
-    return figure(
-        [diagonal([0, 1], "calibrated"), _frequencies(given, came_true)],
-        xaxis=axis(label, range=[-0.03, 1.03]),
-        yaxis=axis("observed frequency", range=[-0.03, 1.03]),
-        height=380,
+    ends = [-0.02, 1.02]
+    return Chart(
+        (diagonal(0, 1, "calibrated"), _frequencies(given, came_true)),
+        Axis(label, ends[0], ends[1], percent=True),
+        Axis("observed frequency", ends[0], ends[1], percent=True),
+        360,
     )
 
 
-def _frequencies(given: Vector, came_true: NDArray[np.bool_]) -> dict[str, Any]:
+def _frequencies(given: Vector, came_true: NDArray[np.bool_]) -> Dots:
     """Return one dot per group of similar probabilities: their mean, and how often they came true."""
     groups = _groups(given)
     members = [groups == g for g in np.unique(groups)]
     n = np.array([mask.sum() for mask in members])
     frequency = np.array([came_true[mask].mean() for mask in members])
-    low, high = _wilson(frequency, n)
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "x": to_json_numbers([given[mask].mean() for mask in members]),
-        "y": to_json_numbers(frequency),
-        "error_y": {
-            "type": "data",
-            "array": to_json_numbers(high - frequency),
-            "arrayminus": to_json_numbers(frequency - low),
-            "thickness": 1.2,
-            "width": 3,
-        },
-        "customdata": [[int(k)] for k in n],
-        "marker": {"color": BLUE, "size": 8},
-        "name": "observed",
-        "hovertemplate": "probability %{x:.3f}<br>observed %{y:.3f}<br>%{customdata[0]} cases<extra></extra>",
-    }
+    mean = np.array([given[mask].mean() for mask in members])
+    low, high = wilson(frequency, n)
+    tips = [
+        f"probability {percent(p)}, observed {percent(f)}, {k} cases" for p, f, k in zip(mean, frequency, n)
+    ]
+    return Dots(mean, frequency, tips, name="observed", low=low, high=high, radius=4)
 
 
 def _groups(given: Vector) -> NDArray[np.intp]:
@@ -118,53 +109,78 @@ def _groups(given: Vector) -> NDArray[np.intp]:
     return group_of[bins]
 
 
-def _wilson(frequency: Vector, n: NDArray[np.intp], z: float = 1.96) -> tuple[Vector, Vector]:
-    """Return Wilson's interval of a binomial frequency, which stays inside [0, 1]."""
-    centre = (frequency + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z / (1 + z**2 / n) * np.sqrt(frequency * (1 - frequency) / n + z**2 / (4 * n**2))
-    return np.minimum(centre - half, frequency), np.maximum(centre + half, frequency)
+def most_frequent_classes(unseen: Unseen, limit: int = CONFUSION_MAX_CLASSES) -> NDArray[Any]:
+    """Return the names of the classes to show, in their order: all, or the most frequent ones of very many."""
+    sizes = np.bincount(unseen.codes, minlength=len(np.asarray(unseen.classes)))
+    return np.asarray(unseen.classes)[np.sort(np.argsort(-sizes, kind="stable")[:limit])]
 
 
-def most_frequent_classes(experiment: Experiment) -> NDArray[Any]:
-    """Return the names of the classes to show: all, or the most frequent ones of very many."""
-    names, sizes = np.unique(experiment.y, return_counts=True)
-    return names[np.sort(np.argsort(-sizes, kind="stable")[:CONFUSION_MAX_CLASSES])]
-
-
-def confusion(experiment: Experiment) -> Figure:
-    """Return the confusion matrix: numbers of rows by true and by predicted class."""
-    names = most_frequent_classes(experiment)
-    counts = confusion_matrix(experiment.y, experiment.loo_predicted, labels=names)
-    ticks = list(range(len(names)))
-    labels = [escape_for_plotly(name) for name in names]
-    heat = {
-        "type": "heatmap",
-        "x": ticks,
-        "y": ticks,
-        "z": counts.tolist(),
-        "text": [[str(c) for c in row] for row in counts],
-        "texttemplate": "%{text}" if len(names) <= CONFUSION_MAX_LABELLED_CLASSES else "",
-        "customdata": [[[labels[i], labels[j]] for j in ticks] for i in ticks],
-        "colorscale": COUNT_COLOURS,
-        "showscale": False,
-        "xgap": 2,
-        "ygap": 2,
-        "hovertemplate": "true %{customdata[0]}<br>predicted %{customdata[1]}<br>%{z} rows<extra></extra>",
-    }
-    return figure(
-        [heat],
-        xaxis=named_axis("predicted class (row left out)", names, showgrid=False),
-        yaxis=named_axis("true class", names, autorange="reversed", showgrid=False),
-        height=260 + 22 * min(len(names), 20),
+def confusion(unseen: Unseen) -> Chart:
+    """Return the confusion matrix: numbers of rows by true and by predicted class, the first class on top."""
+    names = most_frequent_classes(unseen)
+    counts = confusion_matrix(unseen.y, unseen.predicted, labels=names)[::-1]
+    k = len(names)
+    row, column = np.repeat(np.arange(k), k), np.tile(np.arange(k), k)
+    true, answer = names[::-1][row], names[column]
+    n = counts.ravel()
+    tips = [f"true {printed(t)}, predicted {printed(a)}: {c} rows" for t, a, c in zip(true, answer, n)]
+    cells = Boxes(
+        column - 0.47, column + 0.47, row - 0.47, row + 0.47, tips,
+        opacity=0.06 + 0.6 * n / max(1, n.max()),
+        texts=[str(c) for c in n] if k <= CONFUSION_MAX_LABELLED_CLASSES else (),
+    )  # fmt: skip
+    return Chart(
+        (cells,),
+        named_axis("predicted class", names),
+        named_axis("true class", names[::-1]),
+        200 + 30 * min(k, 14),
     )
 
 
-def calibration_on_a_phone() -> dict[str, Any]:
-    """Return the layout that differs on a narrow screen: a shorter title."""
-    return {"xaxis": {"title": {"text": "probability"}}}
+def printed(label: object) -> str:
+    """Return the name of a class, short enough for a note under the pointer."""
+    return shortened(label, 40)
 
 
-def confusion_on_a_phone(experiment: Experiment) -> dict[str, Any]:
-    """Return the layout that differs on a narrow screen: shorter names and a shorter title."""
-    short = [escape_for_plotly(name, PHONE_NAME_MAX_CHARACTERS) for name in most_frequent_classes(experiment)]
-    return {"xaxis": {"ticktext": short, "title": {"text": "predicted"}}, "yaxis": {"ticktext": short}}
+def roc(unseen: Unseen) -> Chart:
+    """Return the ROC curve of the second of two classes, or of each of the commonest classes against the rest."""
+    lines = []
+    for name, colour, p, positive in _against_the_rest(unseen):
+        false_alarms, found, _ = roc_curve(positive, p)
+        lines.append(_curve(false_alarms, found, colour, name))
+    return Chart(
+        (diagonal(0, 1, "guessing"), *lines),
+        Axis("false alarms among the other rows", -0.02, 1.02, percent=True),
+        Axis("found", -0.02, 1.02, percent=True),
+        340,
+    )
+
+
+def precision_recall(unseen: Unseen) -> Chart:
+    """Return precision against recall of the same classes as :func:`roc`."""
+    lines = []
+    for name, colour, p, positive in _against_the_rest(unseen):
+        precision, recall, _ = precision_recall_curve(positive, p)
+        lines.append(_curve(recall, precision, colour, name))
+    return Chart(
+        tuple(lines),
+        Axis("found (recall)", -0.02, 1.02, percent=True),
+        Axis("right among those reported (precision)", -0.02, 1.02, percent=True),
+        340,
+    )
+
+
+def _curve(x: Vector, y: Vector, colour: str, name: str) -> Line:
+    rows = np.unique(np.linspace(0, len(x) - 1, min(len(x), CURVE_MAX_POINTS)).astype(int))
+    return Line(x[rows], y[rows], colour, name)
+
+
+def _against_the_rest(unseen: Unseen) -> list[tuple[str, str, Vector, NDArray[np.bool_]]]:
+    """Return name, colour, probabilities and membership of the classes to draw."""
+    p, classes = np.asarray(unseen.probabilities), np.asarray(unseen.classes)
+    shown = classes[1:] if len(classes) == 2 else most_frequent_classes(unseen, CURVE_MAX_CLASSES)
+    return [
+        (shortened(name, 14), colour, p[:, int(np.searchsorted(classes, name))], unseen.y == name)
+        for name, colour in zip(shown, CURVE_COLOURS)
+        if 0 < np.sum(unseen.y == name) < len(unseen.y)
+    ]

@@ -1,61 +1,62 @@
 "use strict";
 (function () {
-  const figures = JSON.parse(document.getElementById("figures").textContent);
-  const narrow = matchMedia("(max-width: 44rem)").matches;
-  const config = {
-    responsive: true,
-    displaylogo: false,
-    displayModeBar: narrow ? false : "hover",
-    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
-  };
+  const data = JSON.parse(document.getElementById("page-data").textContent);
 
-  // The colours of text and lines are the page's own, so that light, dark and paper all fit.
-  function theme() {
-    const style = getComputedStyle(document.documentElement);
-    const colour = (name) => style.getPropertyValue(name).trim();
-    const lines = { gridcolor: colour("--grid"), linecolor: colour("--line"), tickcolor: colour("--line") };
-    return {
-      paper_bgcolor: "rgba(0,0,0,0)",
-      plot_bgcolor: "rgba(0,0,0,0)",
-      font: { color: colour("--ink"), family: "system-ui, sans-serif", size: 13 },
-      hoverlabel: { bgcolor: colour("--paper"), bordercolor: colour("--line"), font: { color: colour("--ink") } },
-      modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("--soft"), activecolor: colour("--ink") },
-      xaxis: lines,
-      yaxis: lines,
-    };
+  // Notes under the pointer, as text: they may hold names from the file.
+  const tip = document.getElementById("tip");
+  function showTip(event) {
+    const mark = event.target.closest ? event.target.closest("[data-tip]") : null;
+    tip.hidden = !mark;
+    if (!mark) return;
+    tip.textContent = mark.dataset.tip;
+    const width = tip.offsetWidth, height = tip.offsetHeight;
+    const left = Math.max(4, Math.min(event.clientX + 12, innerWidth - width - 4));
+    const top = event.clientY - height - 12 > 0 ? event.clientY - height - 12 : event.clientY + 18;
+    tip.style.left = left + "px";
+    tip.style.top = top + "px";
   }
+  addEventListener("pointermove", showTip);
+  addEventListener("pointerdown", showTip);
+  addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
 
-  function traces(figure) {
-    const ink = theme().font.color;
-    return figure.data.map((trace) => {
-      if (trace.type === "heatmap") return { ...trace, textfont: { color: ink } };
-      return trace.type === "contour" && narrow ? { ...trace, showscale: false } : trace;
+  // Downloads: a file is made from the page's own text.
+  for (const button of document.querySelectorAll("button[data-file]")) {
+    button.addEventListener("click", () => {
+      const [kind, content] = data.files[button.dataset.file];
+      const address = URL.createObjectURL(new Blob([content], { type: kind + ";charset=utf-8" }));
+      const link = document.createElement("a");
+      link.href = address;
+      link.download = button.dataset.file;
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(address), 10000);
     });
   }
 
-  function layout(figure) {
-    const own = figure.layout;
-    const small = narrow ? figure.narrow : {};
-    const themed = theme();
-    return {
-      margin: { l: 58, r: 16, t: 34, b: 52 },
-      ...themed,
-      ...own,
-      xaxis: { ...themed.xaxis, ...own.xaxis, ...small.xaxis },
-      yaxis: { ...themed.yaxis, ...own.yaxis, ...small.yaxis },
+  // The threshold with the least expected cost, and what it does on unseen rows.
+  const costs = document.querySelector(".costs");
+  if (costs && data.costs) {
+    const miss = document.getElementById("miss"), alarm = document.getElementById("alarm");
+    const answer = document.getElementById("costs-answer");
+    const update = () => {
+      const m = Number(miss.value), a = Number(alarm.value);
+      if (!(m >= 0 && a >= 0 && m + a > 0)) {
+        answer.textContent = "Give two costs that are not negative.";
+        return;
+      }
+      const last = data.costs.missed.length - 1;
+      const place = (t) => Math.round(t * last);
+      const cost = (i) => (m * data.costs.missed[i] + a * data.costs.false[i]) /
+        (data.costs.positive + data.costs.negative);
+      const threshold = a / (m + a), i = place(threshold);
+      answer.textContent = "Threshold " + threshold.toPrecision(2) + ": " + data.costs.missed[i] + " of " +
+        data.costs.positive + " missed, " + data.costs.false[i] + " of " + data.costs.negative +
+        " false alarms; cost per row " + cost(i).toPrecision(3) + ", " + cost(place(0.5)).toPrecision(3) +
+        " with the threshold 0.5.";
     };
+    miss.addEventListener("input", update);
+    alarm.addEventListener("input", update);
+    costs.hidden = false;
+    update();
   }
-
-  function draw() {
-    for (const [name, figure] of Object.entries(figures)) {
-      document.getElementById(name).style.height = figure.layout.height + "px"; // also on paper
-      Plotly.react(name, traces(figure), layout(figure), config);
-    }
-  }
-
-  draw();
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-  addEventListener("beforeprint", draw);
-  matchMedia("print").addEventListener("change", draw);
-  document.documentElement.dataset.drawn = "yes";
+  document.documentElement.dataset.ready = "yes";
 })();

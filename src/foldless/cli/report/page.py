@@ -1,66 +1,53 @@
-"""The page: a template, its style and script, and plotly.js, in one file that loads nothing from the network.
+"""The page: a template, its style and its script, in one file that loads nothing from the network.
 
 Two things keep a hostile file harmless: every text is escaped where it enters the page, and a content security policy
-lets the browser run the two scripts whose hashes it names and nothing else, and fetch nothing.
+lets the browser run the one script whose hash it names and nothing else, and fetch nothing.
 """
 
 import base64
 import hashlib
 import json
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
-from foldless.cli.report.plotly_json import Figure
+from foldless.cli.report.sections import Drawn, Measured, Section
+from foldless.cli.report.svg import draw
 from foldless.core.optional_imports import import_extra
 
 
-@dataclass(frozen=True)
-class Panel:
-    """One figure with its heading and the sentence below it.
-
-    ``narrow`` is the layout that differs on a phone; ``wide`` panels take both columns.
-    """
-
-    name: str
-    title: str
-    caption: str
-    figure: Figure
-    narrow: dict[str, Any] = field(default_factory=dict)
-    wide: bool = False
-
-
-def render(panels: list[Panel], **words: Any) -> str:
+def render(sections: Sequence[Section], data: Any, **words: Any) -> str:
     """Return the page as HTML.
 
     Parameters
     ----------
-    panels : list of Panel
+    sections : sequence of Section
+    data : dictionaries, lists, texts and numbers
+        What the page's script needs.
     **words
         The other variables of the template ``page.html``.
     """
     jinja = import_extra("jinja2", "report")
-    library, script = plotly_script(), resource("page.js")
+    script = resource("page.js")
     environment = jinja.Environment(autoescape=True, undefined=jinja.StrictUndefined, trim_blocks=True)
     return environment.from_string(resource("page.html")).render(
-        panels=panels,
-        policy=policy(library, script),
+        sections=sections,
+        draw=lambda panel: trusted(draw(panel.chart, panel.title)),
+        is_drawn=lambda cell: isinstance(cell, Drawn),
+        is_measured=lambda cell: isinstance(cell, Measured),
+        trusted=lambda cell: trusted(cell.svg),
+        policy=policy(script),
         style=trusted(resource("page.css")),
-        library=trusted(library),
         script=trusted(script),
-        data=trusted(embedded({panel.name: {**panel.figure, "narrow": panel.narrow} for panel in panels})),
+        data=trusted(embedded(data)),
         **words,
     )
 
 
 def resource(name: str) -> str:
-    """Return the text of a file of this folder."""
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
-
-
-def plotly_script() -> str:
-    """Return plotly.js with the line ends that a browser sees when it computes the hash."""
-    return import_extra("plotly.offline", "report").get_plotlyjs().replace("\r\n", "\n").replace("\r", "\n")
+    """Return the text of a file of this folder, with the line ends that a browser sees when it computes a hash."""
+    text = files(__package__).joinpath(name).read_text(encoding="utf-8")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def trusted(text: str) -> Any:
@@ -77,9 +64,9 @@ def embedded(data: Any) -> str:
 
 
 def policy(*scripts: str) -> str:
-    """Return the content security policy: these scripts, inline styles, images made on the page; no network."""
+    """Return the content security policy: these scripts and inline styles; no network, no frames, no forms."""
     hashes = " ".join(f"'sha256-{_digest(script)}'" for script in scripts)
-    return f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'"
+    return f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
 def _digest(script: str) -> str:

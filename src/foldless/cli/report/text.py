@@ -1,47 +1,23 @@
 """An experiment in words and numbers: sentences for the page, facts for the table, plain data for JSON."""
 
 import platform
-import re
 from collections.abc import Iterator
-from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
 
 from foldless.cli.experiment import Experiment
-from foldless.core.contracts import Step, Stop, Vector
+from foldless.cli.report.cautions import cautions
+from foldless.cli.report.numbers import count, number, percent
+from foldless.cli.report.tuned import RANGE_MIN_PARAMETERS, tuned_parameters
+from foldless.cli.report.verdict import Findings
+from foldless.core.contracts import Step
 from foldless.estimators.registry import entry_of
-from foldless.inspection.criterion_surface import PARAMETER_TITLES, Parameter, parameters
+from foldless.inspection.criterion_surface import PARAMETER_TITLES
 
 SENTENCE_MAX_CLASSES = 6
-# From this many parameters of one kind on, only their range is shown.
-RANGE_MIN_PARAMETERS = 4
-PACKAGES = ("foldless", "numpy", "scipy", "scikit-learn", "plotly")
-# Relative difference between the criterion of the search and of the final fit that deserves a caution.
-APPROXIMATION_MAX_GAP = 0.2
-ROWS_PER_PARAMETER = 20
-# Numbers from this one on are written with a power of ten.
-PLAIN_MAX_NUMBER = 1e5
-
-
-def number(value: float | None) -> str:
-    """Return three digits of a number: 1420, not 1.42e+03, and 1e7, not 1e+07; a dash for None."""
-    if value is None:
-        return "-"
-    if 1e3 <= abs(value) < PLAIN_MAX_NUMBER:
-        return f"{float(f'{value:.3g}'):.0f}"
-    return re.sub(r"e([+-])0*", lambda sign: "e-" if sign[1] == "-" else "e", f"{value:.3g}")
-
-
-def percent(fraction: float | None) -> str:
-    """Return a fraction as a percentage; a dash for None."""
-    return "-" if fraction is None else f"{100 * fraction:.1f} %"
-
-
-def count(n: int, one: str, many: str = "") -> str:
-    """Return a number and its noun."""
-    return f"{n} {one if n == 1 else many or one + 's'}"
+PACKAGES = ("foldless", "numpy", "scipy", "scikit-learn")
 
 
 def error_text(experiment: Experiment, value: float) -> str:
@@ -62,21 +38,6 @@ def cross_entropy(experiment: Experiment) -> float | None:
     codes = np.searchsorted(experiment.estimator.classes_, experiment.y)
     own = np.take_along_axis(p, codes[:, None], axis=1)
     return float(-np.mean(np.log(np.maximum(own, np.finfo(float).tiny))))
-
-
-def shows_alpha_for_C(estimator: Any) -> bool:
-    """Return True if the machine is tuned in C, but the estimator shows alpha = 1 / C."""
-    named = parameters(estimator.selection_)
-    return bool(named) and named[-1].name == "C" and hasattr(estimator, "alpha_")
-
-
-def tuned_parameters(experiment: Experiment) -> list[Parameter]:
-    """Return the tuned parameters, under the names the estimator gives them."""
-    estimator = experiment.estimator
-    found = parameters(estimator.selection_)
-    if shows_alpha_for_C(estimator):
-        found[-1] = replace(found[-1], name="alpha", value=estimator.alpha_)
-    return found
 
 
 def chosen(experiment: Experiment) -> list[tuple[str, str]]:
@@ -123,6 +84,19 @@ def asked(experiment: Experiment) -> str:
         f"Machine: {entry_of(estimator).title} with the kernel {' or '.join(map(str, kernels))}. "
         f"Criterion that chooses its parameters, without folds: {_criterion(experiment)}."
     )
+
+
+def form(experiment: Experiment) -> str:
+    """Return in a sentence which form the fitted model has: whole, landmarks or cells."""
+    kind = experiment.estimator.selection_.form
+    rows = len(experiment.y)
+    if kind == "whole":
+        return f"The model is whole: it was fitted to the kernel matrix of all {rows} rows, without an approximation."
+    if kind.endswith("landmarks"):
+        return f"The model stands on {kind}: rows that represent all {rows} rows, to which it was fitted."
+    if kind.endswith("cells"):
+        return f"The model is made of {kind}: {rows} rows were divided by nearness, and each cell has a fit of its own."
+    return f"The model has the form “{kind}” of {rows} rows."
 
 
 def _criterion(experiment: Experiment) -> str:
@@ -174,59 +148,6 @@ def _estimates(experiment: Experiment) -> Iterator[str]:
         yield f"On the {held_out.rows} rows held out, the predictions are off by {number(held_out.error)} (RMSE)."
 
 
-def cautions(experiment: Experiment) -> list[str]:
-    """Return what a careful reader should know about this result; often nothing."""
-    rules = (_cut_short, _approximated, _many_parameters, _on_bounds, _worse_than_guessing)
-    return [caution for rule in rules for caution in rule(experiment)]
-
-
-def _cut_short(experiment: Experiment) -> Iterator[str]:
-    stop = experiment.estimator.selection_.outcome.stop
-    if stop in (Stop.BUDGET, Stop.TIME, Stop.INTERRUPTED):
-        yield f"{stop.value} More time may give a better choice."
-
-
-def _approximated(experiment: Experiment) -> Iterator[str]:
-    best, final = experiment.estimator.selection_.outcome.best, experiment.estimator.criterion_value_
-    if len(best.theta) != len(tuned_parameters(experiment)):
-        return  # the search tuned another machine: a subset grows from a tuned ridge regression
-    if abs(final - best.value) > APPROXIMATION_MAX_GAP * max(abs(final), abs(best.value)):
-        yield (
-            f"The criterion was {number(best.value)} on the approximated kernel matrix of the search and is "
-            f"{number(final)} in the final fit: the choice may not be the best. Give the search more time."
-        )
-
-
-def _many_parameters(experiment: Experiment) -> Iterator[str]:
-    tuned, rows = len(parameters(experiment.estimator.selection_)), len(experiment.y)
-    if tuned * ROWS_PER_PARAMETER > rows:
-        yield (
-            f"{tuned} parameters were chosen on {rows} rows: an estimate that was minimised over so many is too "
-            "optimistic. Trust the error on rows held out (--holdout), or tune fewer parameters."
-        )
-
-
-def _on_bounds(experiment: Experiment) -> Iterator[str]:
-    named = parameters(experiment.estimator.selection_)
-    for side in ("lower", "upper"):
-        ended = [p.name for p in named if p.on_bound == side]
-        if len(named) <= RANGE_MIN_PARAMETERS and ended:
-            yield (
-                f"{', '.join(ended)} ended at the {side} bound: the data do not determine it. "
-                "Another kernel may fit better."
-            )
-        elif ended and side == "upper":
-            yield f"{count(len(ended), 'length scale')} ended at the upper bound: those features hardly matter."
-
-
-def _worse_than_guessing(experiment: Experiment) -> Iterator[str]:
-    if experiment.loo_error is None or not experiment.is_classification:
-        return
-    most_frequent = np.unique(experiment.y, return_counts=True)[1].max() / len(experiment.y)
-    if experiment.loo_error >= 1 - most_frequent:
-        yield f"Always predicting the most frequent class is wrong for {percent(1 - most_frequent)}: this is no better."
-
-
 def versions() -> list[tuple[str, str]]:
     """Return the versions that matter, as (package, version)."""
     rows = [("Python", platform.python_version())]
@@ -238,21 +159,13 @@ def versions() -> list[tuple[str, str]]:
     return rows
 
 
-def features(experiment: Experiment) -> list[tuple[str, list[str]]]:
-    """Return minimum, mean, maximum and standard deviation of every feature, as (name, texts)."""
-    return [(name, _summary(x)) for name, x in zip(experiment.table.feature_names, experiment.X.T)]
-
-
-def _summary(x: Vector) -> list[str]:
-    return [number(float(value)) for value in (x.min(), x.mean(), x.max(), x.std())]
-
-
 def target(experiment: Experiment) -> str:
     """Return the range of the target, or each class with its frequency."""
     name = f"{experiment.table.target_name}: "
     if experiment.is_classification:
         return name + _classes(experiment, "{0} {1} ({2})")
-    return name + "from {0} to {2}, mean {1}, standard deviation {3}".format(*_summary(experiment.y))
+    low, mean, high, spread = (number(float(f(experiment.y))) for f in (np.min, np.mean, np.max, np.std))
+    return name + f"from {low} to {high}, mean {mean}, standard deviation {spread}"
 
 
 def to_plain_data(experiment: Experiment) -> dict[str, Any]:
@@ -284,7 +197,7 @@ def to_plain_data(experiment: Experiment) -> dict[str, Any]:
         "evaluations": estimator.n_evaluations_,
         "seconds": experiment.seconds,
         "stop": selection.outcome.stop.name.lower(),
-        "notes": [*experiment.table.notes, *cautions(experiment)],
+        "notes": [*experiment.table.notes, *cautions(Findings(experiment))],
         "versions": dict(versions()),
         "command": experiment.command,
         "trace": [_step(step) for step in estimator.trace_],

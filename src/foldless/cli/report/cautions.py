@@ -1,0 +1,100 @@
+"""What a careful reader should know before relying on a result; often nothing."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from foldless.cli.report.numbers import count, number, percent
+from foldless.cli.report.scores import find
+from foldless.cli.report.tuned import RANGE_MIN_PARAMETERS, shows_alpha_for_C, tuned_parameters
+from foldless.cli.report.verdict import CLEAR_STANDARD_ERRORS, Findings, agreement, disagreement
+from foldless.core.contracts import Stop
+from foldless.estimators.advice import ROWS_PER_PARAMETER, bound_warning
+from foldless.inspection.criterion_surface import parameters
+
+# Relative difference between the criterion of the search and of the final fit that deserves a caution.
+APPROXIMATION_MAX_GAP = 0.2
+
+
+def cautions(findings: Findings) -> list[str]:
+    """Return one sentence or two for every reason to be careful, the gravest first."""
+    rules = (
+        _no_better_than_guessing,
+        _held_out_worse,
+        _many_parameters,
+        _regularisation_at_bound,
+        _length_scales_at_bound,
+        _cut_short,
+        _approximated,
+    )
+    return [caution for rule in rules for caution in rule(findings)]
+
+
+def _no_better_than_guessing(findings: Findings) -> Iterator[str]:
+    ours = findings.ours
+    if ours is None:
+        return
+    if ours.classes is None:
+        if find("R²", ours).value <= 0:
+            yield "Always predicting the mean is as good: the model has found nothing that helps on unseen rows."
+        return
+    labels, sizes = np.unique(findings.experiment.y, return_counts=True)
+    guessed = float(np.mean(ours.y != labels[np.argmax(sizes)]))
+    if find("error", ours).value >= guessed:
+        yield f"Always predicting the most frequent class is wrong for {percent(guessed)}: this is no better."
+
+
+def _held_out_worse(findings: Findings) -> Iterator[str]:
+    if abs(disagreement(findings)) > CLEAR_STANDARD_ERRORS:
+        yield from agreement(findings)
+
+
+def _many_parameters(findings: Findings) -> Iterator[str]:
+    tuned, rows = len(parameters(findings.experiment.estimator.selection_)), len(findings.experiment.y)
+    if tuned * ROWS_PER_PARAMETER > rows:
+        yield (
+            f"{tuned} parameters were chosen on {rows} rows: an estimate that was minimised over so many is too "
+            "optimistic. Trust the error on rows held out (--holdout), or tune fewer parameters."
+        )
+
+
+def _regularisation_at_bound(findings: Findings) -> Iterator[str]:
+    experiment, selection = findings.experiment, findings.experiment.estimator.selection_
+    if not selection.objective.tune_machine or not len(selection.machine.theta):
+        return
+    letter = "C" if selection.machine.sign > 0 and not shows_alpha_for_C(experiment.estimator) else "alpha"
+    warning = bound_warning(selection, experiment.model[:-1].transform(experiment.X), letter)
+    if warning is not None:
+        yield str(warning)
+
+
+def _length_scales_at_bound(findings: Findings) -> Iterator[str]:
+    named = parameters(findings.experiment.estimator.selection_)
+    for side in ("lower", "upper"):
+        ended = [p.name for p in named if p.on_bound == side]
+        if len(named) <= RANGE_MIN_PARAMETERS and ended:
+            yield (
+                f"{', '.join(ended)} ended at the {side} bound: the data do not determine it. "
+                "Another kernel may fit better."
+            )
+        elif ended and side == "upper":
+            yield f"{count(len(ended), 'length scale')} ended at the upper bound: those features hardly matter."
+
+
+def _cut_short(findings: Findings) -> Iterator[str]:
+    stop = findings.experiment.estimator.selection_.outcome.stop
+    if stop in (Stop.BUDGET, Stop.TIME, Stop.INTERRUPTED):
+        yield f"{stop.value} More time may give a better choice."
+
+
+def _approximated(findings: Findings) -> Iterator[str]:
+    estimator = findings.experiment.estimator
+    best, final = estimator.selection_.outcome.best, estimator.criterion_value_
+    # A search over other parameters tuned another machine: a subset grows from a tuned ridge regression.
+    if len(best.theta) != len(tuned_parameters(findings.experiment)):
+        return
+    if abs(final - best.value) > APPROXIMATION_MAX_GAP * max(abs(final), abs(best.value)):
+        yield (
+            f"The criterion was {number(best.value)} on the approximated kernel matrix of the search and is "
+            f"{number(final)} in the final fit: the choice may not be the best. Give the search more time."
+        )

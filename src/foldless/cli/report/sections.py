@@ -1,0 +1,409 @@
+"""The sections of the page: each with a heading, a few sentences, tables and figures."""
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from foldless.cli.experiment import Experiment
+from foldless.cli.report import class_figures, column_figures, regression_figures
+from foldless.cli.report.chart import Chart
+from foldless.cli.report.columns import OriginalColumn, dependence, importance, original_columns
+from foldless.cli.report.numbers import count, listing, number, percent
+from foldless.cli.report.scores import Unseen, decisive_name, find, scores
+from foldless.cli.report.threshold import cost_table
+from foldless.cli.report.verdict import Findings, interval_text, score_text
+from foldless.core.errors import FoldlessError, UncertaintyWarning
+from foldless.estimators.uncertainty.mixins import IntervalMixin, SetMixin
+from foldless.inspection.uncertainty import suspicious_rows
+
+LEVEL, LEVEL_TEXT = 0.9, "90 %"
+SUSPICIOUS_MAX_ROWS = 15
+DEPENDENCE_PANELS = 4
+UNCERTAIN_MAX_ROWS = 150
+COLUMNS_MAX_ROWS = 300
+# A fall of the loss by less than this fraction is hardly worth twice the rows.
+WORTHWHILE_FALL = 0.02
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One figure with its heading and a sentence; a ``wide`` one takes a whole line, a ``tall`` one two lines."""
+
+    name: str
+    title: str
+    caption: str
+    chart: Chart
+    wide: bool = False
+    tall: bool = False
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table: headings, rows of cells, and a class for the style. A :class:`Drawn` cell is a picture."""
+
+    headings: tuple[str, ...]
+    rows: list[list[Any]]
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """SVG of ours, which the template does not escape."""
+
+    svg: str
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A value with its interval below."""
+
+    value: str
+    interval: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page; ``costs`` has the two fields for the costs of mistakes."""
+
+    name: str
+    title: str
+    words: list[str] = field(default_factory=list)
+    table: Grid | None = None
+    panels: list[Panel] = field(default_factory=list)
+    costs: str = ""
+
+
+def filled(panels: list[Panel]) -> list[Panel]:
+    """Return panels of which none stands alone beside a gap: the last of an odd number takes the whole line."""
+    halves = [i for i, panel in enumerate(panels) if not panel.wide]
+    if (len(halves) + sum(panel.tall for panel in panels)) % 2:
+        panels = [replace(p, wide=True) if i == halves[-1] else p for i, p in enumerate(panels)]
+    return panels
+
+
+def sections(findings: Findings) -> list[Section]:
+    """Return the sections for a boss and a colleague, in the order in which they ask; the search is not among them."""
+    parts = (_models, _mistakes, _certainty, _costs, _more_rows, _columns, _suspicious, _data)
+    found = [section for part in parts for section in part(findings)]
+    return [replace(section, panels=filled(section.panels)) for section in found]
+
+
+def cards(findings: Findings) -> list[tuple[str, str, str]]:
+    """Return the numbers a reader wants first, as (label, value, interval)."""
+    if findings.ours is None:
+        return []
+    rows = "held out" if findings.held_out else "left out"
+    return [
+        (f"{score.name}, rows {rows}", score_text(score), f"95 % interval {interval_text(score)}")
+        for score in scores(findings.ours)
+    ]
+
+
+def _models(findings: Findings) -> Iterator[Section]:
+    if not findings.compared:
+        return
+    found = [scores(one) for one in findings.compared]
+    names = [one.name for one in findings.compared]
+    decisive = decisive_name(findings.compared)
+    kept = [score.name for score in found[0] if all(score.name in [s.name for s in other] for other in found)]
+    rows = [
+        [name, *(Measured(score_text(s), interval_text(s)) for s in line if s.name in kept), one.rows]
+        for name, line, one in zip(names, found, findings.compared)
+    ]
+    chart = column_figures.models(names, [find(decisive, one) for one in findings.compared])
+    yield Section(
+        "models",
+        "Compared with simple models",
+        ["Below each value its 95 % interval."],
+        Grid(("model", *kept, "judged by"), rows, "models"),
+        [
+            Panel(
+                "compared",
+                f"{decisive[:1].upper()}{decisive[1:]} of each model",
+                "Dots with 95 % intervals.",
+                chart,
+            )
+        ],
+    )
+
+
+def _mistakes(findings: Findings) -> Iterator[Section]:
+    ours = findings.ours
+    if ours is None:
+        return
+    where = f"Rows {'held out' if findings.held_out else 'left out in turn'}"
+    if ours.classes is None:
+        panels = [
+            Panel("predicted", "Predicted and actual", f"{where}: the actual value against the prediction.",
+                  regression_figures.predicted(ours)),
+            Panel("residuals", "Residuals", f"{where}: actual minus predicted.", regression_figures.residuals(ours)),
+        ]  # fmt: skip
+        yield Section("mistakes", "What it gets wrong", panels=panels)
+        return
+    panels = [
+        Panel("confusion", "Confusion matrix", f"{where}, by their true class and by the predicted one.",
+              class_figures.confusion(ours)),
+    ]  # fmt: skip
+    if ours.probabilities is not None:
+        which = f"“{ours.classes[1]}”" if len(ours.classes) == 2 else "each class against the rest"
+        panels += [
+            Panel("roc", "ROC curve", f"{where}: how much of {which} is found, against false alarms, at every threshold.",
+                  class_figures.roc(ours)),
+            Panel("precision", "Precision and recall", "How many of those reported are right, against how many are found.",
+                  class_figures.precision_recall(ours)),
+        ]  # fmt: skip
+    yield Section("mistakes", "What it gets wrong", panels=panels)
+
+
+def _certainty(findings: Findings) -> Iterator[Section]:
+    ours = findings.ours
+    if ours is None:
+        return
+    words, panels = _sets(findings) if ours.classes is not None else _intervals(findings, ours)
+    if ours.probabilities is not None:
+        where = "held out" if findings.held_out else "left out in turn"
+        panels = [
+            Panel("calibration", "Calibration", f"Rows {where}, grouped by their probability, against the frequency of the "
+                  "class among them. On the diagonal the probabilities are right; bars are 95 % intervals.",
+                  class_figures.calibration(ours)),
+            *panels,
+        ]  # fmt: skip
+    yield Section("certainty", "How sure it is", words, panels=panels)
+
+
+def _sets(findings: Findings) -> tuple[list[str], list[Panel]]:
+    model, held = findings.experiment.estimator, findings.experiment.held_out
+    if not isinstance(model, SetMixin) or findings.experiment.loo_outputs is None:
+        return [], []
+    words = [model.guarantee(LEVEL)]
+    if held is None:
+        return words, []
+    points = findings.experiment.model[:-1].transform(held.X[:UNCERTAIN_MAX_ROWS])
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UncertaintyWarning)
+            members = model.predict_set(points, LEVEL)
+    except FoldlessError:
+        return words, []
+    y = held.y[:UNCERTAIN_MAX_ROWS]
+    hit = members[np.arange(len(y)), np.searchsorted(model.classes_, y)].mean()
+    one = np.mean(members.sum(axis=1) == 1)
+    return [
+        f"Sets of classes made for {LEVEL_TEXT} hold the true class of {percent(float(hit))} of {len(y)} rows held out; "
+        f"{percent(float(one))} of the sets name a single class{', the others admit a doubt' if one < 1 else ''}.",
+        *words,
+    ], []
+
+
+def _intervals(findings: Findings, ours: Unseen) -> tuple[list[str], list[Panel]]:
+    distance = np.abs(ours.y - ours.predicted)
+    reach = np.quantile(distance, LEVEL)
+    words = [f"{LEVEL_TEXT} of these predictions are within ±{number(float(reach))} of the actual value."]
+    model, held = findings.experiment.estimator, findings.experiment.held_out
+    if not isinstance(model, IntervalMixin) or findings.experiment.loo_outputs is None:
+        return words, []
+    words.append(model.guarantee(LEVEL))
+    if held is None:
+        return words, []
+    rows = slice(None, UNCERTAIN_MAX_ROWS)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UncertaintyWarning)
+            ends = model.predict_interval(findings.experiment.model[:-1].transform(held.X[rows]), LEVEL)
+    except FoldlessError:
+        return words, []
+    if not np.all(np.isfinite(ends)):
+        return words, []
+    y = held.y[rows]
+    inside = np.mean((ends[:, 0] <= y) & (y <= ends[:, 1]))
+    words.insert(
+        0,
+        f"Intervals made for {LEVEL_TEXT} hold the actual value of {percent(float(inside))} of {len(y)} rows held out.",
+    )
+    chart = regression_figures.intervals(y, held.predicted[rows], ends)
+    caption = f"{LEVEL_TEXT} intervals of rows held out, and their actual values."
+    return words, [Panel("intervals", "Prediction intervals", caption, chart)]
+
+
+def _costs(findings: Findings) -> Iterator[Section]:
+    ours = findings.ours
+    if ours is None or ours.classes is None or ours.probabilities is None or len(ours.classes) != 2:
+        return
+    positive = str(ours.classes[1])
+    yield Section(
+        "costs",
+        "Which threshold to use",
+        [
+            f"If a missed “{positive}” costs more than a false alarm, answer “{positive}” already at a lower probability. The "
+            "threshold with the least expected cost is the cost of a false alarm divided by the sum of both; the counts are those "
+            "of the rows "
+            f"{'held out' if findings.held_out else 'left out'}."
+        ],
+        Grid(
+            ("a miss costs", "a false alarm costs", "threshold", "missed", "false alarms", "right"),
+            cost_table(ours),
+            "costs",
+        ),
+        costs=positive,
+    )
+
+
+def _more_rows(findings: Findings) -> Iterator[Section]:
+    experiment = findings.experiment
+    if experiment.loo_outputs is None:
+        return
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            curve = experiment.estimator.learning_curve_
+    except (FoldlessError, np.linalg.LinAlgError):
+        return
+    if len(curve.rows) < 3:
+        return
+    n, now = int(curve.rows[-1]), float(curve.values[-1])
+    value, error = curve.extrapolate([n, 2 * n])
+    fall, spread = float(value[0] - value[1]), float(np.hypot(*error))
+    if fall <= max(WORTHWHILE_FALL * abs(now), spread):
+        answer = "Hardly: twice as many rows would not clearly lower the loss."
+    else:
+        answer = f"Yes, a little more could be gained: twice as many rows would lower it by about {percent(fall / abs(now))}."
+    loss = _loss_name(experiment)
+    yield Section(
+        "rows",
+        "Would more rows help?",
+        [f"{answer} (Left-out {loss}: {number(now)} with {n} rows, about {number(float(value[1]))} ± "
+         f"{number(2 * float(error[1]))} with {2 * n}.)"],
+        panels=[Panel("learning", "Learning curve", "The left-out loss of fits to parts of the rows, at the chosen parameters, "
+                      "continued by a power law; bars and band are two standard errors.",
+                      column_figures.learning(curve, loss))],
+    )  # fmt: skip
+
+
+def _loss_name(experiment: Experiment) -> str:
+    return "loss" if experiment.is_classification else "squared error"
+
+
+def _columns(findings: Findings) -> Iterator[Section]:
+    experiment = findings.experiment
+    constant = [column.name for column in original_columns(experiment) if column.is_constant]
+    found = importance(experiment)
+    if found is None:
+        return
+    classes = list(experiment.estimator.classes_) if experiment.is_classification else None
+    unit = "log loss" if experiment.is_classification else "mean squared error"
+    where = "rows held out" if found.on_held_out else "left-out predictions"
+    words = [
+        f"How much worse the {where} get when the values of one column are dealt out anew among the rows. It shows what the "
+        "model uses, not what causes what; of two columns that say the same, each may look unimportant."
+    ]
+    if constant:
+        words.append(f"Left out here, because their value is always the same: {listing(constant)}.")
+    caption = (
+        f"Means of {column_figures.IMPORTANCE_MAX_BARS} columns at most; lines show the spread over shuffles."
+    )
+    panels = [Panel("importance", "Which columns matter", caption, column_figures.important(found, unit))]
+    top = [column for column, rise in zip(found.columns, found.rise) if rise > 0][:DEPENDENCE_PANELS]
+    effects = [dependence(experiment, column) for column in top]
+    y = column_figures.answer_axis(effects, classes, str(experiment.table.target_name)) if effects else None
+    for i, effect in enumerate(effects):
+        assert y is not None
+        chart = column_figures.dependent(effect, classes, y)
+        what = "probability" if classes else "prediction"
+        panels.append(
+            Panel(
+                f"dependence{i}",
+                effect.column.name,
+                f"Mean {what} when every row is given this value (partial dependence).",
+                chart,
+            )
+        )
+    yield Section("columns", "Which columns matter", words, panels=panels)
+
+
+def _suspicious(findings: Findings) -> Iterator[Section]:
+    experiment, left_out = findings.experiment, findings.left_out
+    if left_out is None or (left_out.classes is not None and left_out.probabilities is None):
+        return
+    rows = suspicious_rows(experiment.estimator)[0][:SUSPICIOUS_MAX_ROWS]
+    yield Section(
+        "suspicious",
+        "Rows to look at",
+        [
+            "The rows whose own value surprises the model that has not seen them most: possible errors of labels or measurements, "
+            "or the rows from which most can be learned. Rows of the table are counted from 1, without the header."
+        ],
+        Grid(*_suspicious_cells(left_out, rows, experiment.places), "suspicious"),
+    )
+
+
+def _suspicious_cells(unseen: Unseen, rows: Any, places: Any) -> tuple[tuple[str, ...], list[list[Any]]]:
+    if unseen.classes is None:
+        cells = [
+            [f"row {places[i] + 1}", number(float(unseen.y[i])), number(float(unseen.predicted[i])),
+             number(float(unseen.y[i] - unseen.predicted[i]))]
+            for i in rows.tolist()
+        ]  # fmt: skip
+        return ("row", "in the table", "predicted without it", "difference"), cells
+    p, codes = np.asarray(unseen.probabilities), unseen.codes
+    cells = [
+        [f"row {places[i] + 1}", str(unseen.y[i]), str(unseen.predicted[i]), percent(float(p[i, codes[i]]))]
+        for i in rows.tolist()
+    ]
+    return ("row", "in the table", "predicted without it", "probability of the value in the table"), cells
+
+
+def _data(findings: Findings) -> Iterator[Section]:
+    experiment = findings.experiment
+    found = original_columns(experiment)
+    words = (
+        [] if len(found) <= COLUMNS_MAX_ROWS else [f"The first {COLUMNS_MAX_ROWS} of {len(found)} columns."]
+    )
+    rows = [_column_cells(experiment, column) for column in found[:COLUMNS_MAX_ROWS]]
+    headings = ("column", "kind", "missing", "values", "distribution", "how it is used")
+    yield Section("data", "The data", words, Grid(headings, rows, "features"))
+
+
+def _column_cells(experiment: Experiment, column: OriginalColumn) -> list[Any]:
+    missing = experiment.table.missing.get(column.name, 0)
+    rows = experiment.table.n_rows
+    absent = f"{missing} ({percent(missing / rows)})" if missing else "none"
+    if column.code.kind == "number":
+        x = experiment.X[:, column.places[0]]
+        low, middle, high = (number(float(v)) for v in (x.min(), np.median(x), x.max()))
+        values = f"{low} to {high}, median {middle}" if not column.is_constant else f"always {low}"
+        return [
+            column.name,
+            "number",
+            absent,
+            values,
+            Drawn(column_figures.histogram_of(x)),
+            _use(experiment, column),
+        ]
+    levels, sizes = _level_counts(experiment, column)
+    picture = Drawn(column_figures.histogram_of_levels(levels, sizes))
+    return [column.name, "category", absent, count(len(levels), "level"), picture, _use(experiment, column)]
+
+
+def _level_counts(experiment: Experiment, column: OriginalColumn) -> tuple[tuple[str, ...], Any]:
+    levels, rows = column.code.levels, len(experiment.y)
+    shown = experiment.X[:, list(column.places)].sum(axis=0)
+    return levels, np.concatenate([np.full(len(levels) - len(shown), rows - shown.sum()), shown])
+
+
+def _use(experiment: Experiment, column: OriginalColumn) -> str:
+    """Return in words how a column became numbers."""
+    code = column.code
+    if column.is_constant:
+        return "carries no information: always the same"
+    if code.kind == "number":
+        how = "scaled to mean 0 and variance 1" if experiment.is_scaled else "as it is"
+    elif len(code.levels) == 2:
+        how = f"1 for “{code.levels[1]}”, 0 for “{code.levels[0]}”"
+    else:
+        how = f"{len(code.shown)} columns of 0 and 1, one per level"
+    fill = number(code.fill) if isinstance(code.fill, float) else f"“{code.fill}”"
+    filled_with = f"; missing values become {fill}" if experiment.table.missing.get(code.name) else ""
+    return how + filled_with
