@@ -31,7 +31,9 @@ from foldless.estimators.columns import ColumnCodes, bound_kernels, codes_for
 from foldless.estimators.dask_collections import Collection, PartitionedFit, lazy_on_dask
 from foldless.estimators.feature_relevance import relevance
 from foldless.estimators.landmarks import cell_rows, landmark_points
-from foldless.estimators.uncertainty.mixins import IntervalMixin, LeftOutMixin, SetMixin
+from foldless.estimators.uncertainty.interval_mixin import IntervalMixin
+from foldless.estimators.uncertainty.left_out_mixin import LeftOutMixin
+from foldless.estimators.uncertainty.set_mixin import SetMixin
 from foldless.estimators.validation import check_options
 from foldless.grams.expansion import CellExpansion, Expansion
 from foldless.kernels import gram

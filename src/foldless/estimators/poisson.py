@@ -19,8 +19,8 @@ from foldless.estimators.base import (
 )
 from foldless.estimators.dask_collections import fit_collection, is_dask, lazy_on_dask
 from foldless.estimators.docstrings import document_shared
+from foldless.estimators.uncertainty.interval_mixin import IntervalMixin
 from foldless.estimators.uncertainty.left_out import Block
-from foldless.estimators.uncertainty.mixins import IntervalMixin
 from foldless.estimators.validation import regularisation
 from foldless.machines import SmoothMachine
 from foldless.machines.losses import Poisson

@@ -11,8 +11,10 @@ from foldless.core.contracts import Matrix, Vector
 from foldless.core.errors import Undefined
 from foldless.core.targets import class_index
 from foldless.estimators.kernel_search.estimator import KernelSearch
+from foldless.estimators.uncertainty.interval_mixin import IntervalMixin
 from foldless.estimators.uncertainty.learning_curve import LearningCurve
-from foldless.estimators.uncertainty.mixins import IntervalMixin, LeftOutMixin, SetMixin
+from foldless.estimators.uncertainty.left_out_mixin import LeftOutMixin
+from foldless.estimators.uncertainty.set_mixin import SetMixin
 from foldless.inspection.axes import get_axes
 
 MAX_SHOWN_ROWS = 20

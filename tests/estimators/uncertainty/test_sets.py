@@ -137,6 +137,9 @@ def test_bad_requests_get_one_sentence(data):
     model = machine(KernelLogisticRegression).fit(X, y)
     with pytest.raises(ValueError, match="level must be a number between 0 and 1"):
         model.predict_set(new, 1.5)
+    for level in (0, 1, np.nan, "a", None, [0.9], True):
+        with pytest.raises(ValueError, match="level must be a number between 0 and 1"):
+            model.predict_set(new, level)
     with pytest.raises(UnknownName, match="score must be one of adaptive, margin, probability; got 'best'"):
         model.predict_set(new, score="best")
     with pytest.raises(ValueError, match="at least two classes, got one class"):
@@ -148,6 +151,11 @@ def test_bad_requests_get_one_sentence(data):
         posterior.predict_set(new)
     with pytest.raises(Undefined, match="no left-out models"):
         _ = posterior.suspicious_
+    with pytest.raises(Undefined, match="no left-out models"):
+        _ = posterior.guarantee_
+    alone = np.where(np.arange(60) == 0, "d", y)
+    with pytest.raises(ValueError, match="calibration='split' needs two rows of every class"):
+        machine(KernelLogisticRegression, calibration="split").fit(X, alone)
 
 
 def test_the_adaptive_score_sums_the_likelier_classes(rng):

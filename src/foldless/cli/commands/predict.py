@@ -19,7 +19,8 @@ from foldless.cli.terminal import check_writable, print_json, print_notes
 from foldless.core.atomic_write import written_whole
 from foldless.core.contracts import Matrix
 from foldless.core.errors import DataError, UncertaintyWarning
-from foldless.estimators.uncertainty.mixins import IntervalMixin, SetMixin
+from foldless.estimators.uncertainty.interval_mixin import IntervalMixin
+from foldless.estimators.uncertainty.set_mixin import SetMixin
 
 # Columns beside the prediction: name -> one value per row.
 Columns = dict[str, list[Any]]

@@ -1,0 +1,254 @@
+"""What regressors and classifiers share: left-out models, leverages, refits, learning curves and splits."""
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.model_selection import train_test_split
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_is_fitted, indexable
+
+from foldless.core.contracts import Matrix, Vector
+from foldless.core.errors import LeverageWarning, Undefined, UnknownName
+from foldless.criteria.left_out_models import leverages, refitted_changes
+from foldless.estimators.uncertainty.guarantee import Conditions
+from foldless.estimators.uncertainty.learning_curve import LearningCurve, learning_curve
+from foldless.estimators.uncertainty.left_out import (
+    CellLeftOutModels,
+    JointLeftOutModels,
+    LeftOutModels,
+    joint_models,
+    point_map,
+)
+from foldless.estimators.uncertainty.training_rows import TrainingRows
+from foldless.kernels import gram
+from foldless.tuning.result import Selection
+
+CALIBRATIONS = ("same", "split")
+# Leverage above which one step is a rough approximation of a refit.
+LEVERAGE_LIMIT = 0.7
+
+Rows = NDArray[np.intp]
+
+
+class LeftOutMixin:
+    """Left-out models, leverages, refits and scores: what regressors and classifiers share."""
+
+    kernel_: Kernel
+    selection_: Selection
+    calibration: str = "same"
+    random_state: Any
+
+    _rows: Rows
+    _training: TrainingRows | None
+    _left_out: Matrix  # left-out outputs of the rows (n, k)
+    _split: bool
+    _refitted: Rows
+
+    @property
+    def _pairwise(self) -> bool:
+        return False
+
+    @abstractmethod
+    def _check_points(self, X: ArrayLike) -> Any:
+        """Return new points as an array or a CSR matrix of numbers."""
+
+    @abstractmethod
+    def _keep_left_out(self, outputs: Matrix) -> None:
+        """Keep left-out outputs (n, k), as fitted attributes."""
+
+    @abstractmethod
+    def _chosen_params(self) -> dict[str, Any]:
+        """Return the parameters that make ``fit`` only solve, with what was chosen."""
+
+    @abstractmethod
+    def _stratify(self, y: ArrayLike) -> ArrayLike | None:
+        """Return the labels whose shares both halves of a split should have, or None."""
+
+    def _forget_left_out(self, selection: Selection) -> None:
+        """Keep the rows of a new fit, and nothing of an earlier one."""
+        self._training = TrainingRows.of(selection)
+        self._refitted = np.zeros(0, dtype=np.intp)
+        self._split = False
+        for name in ("_known", "_left_out", "loo_predict_", "loo_residuals_"):
+            self.__dict__.pop(name, None)
+
+    @property
+    def _cache(self) -> dict[str, Any]:
+        """Results that a saved model leaves out."""
+        return self.__dict__.setdefault("_known", {})
+
+    def _once(self, name: str, compute: Callable[[], Any]) -> Any:
+        if name not in self._cache:
+            self._cache[name] = compute()
+        return self._cache[name]
+
+    def _rows_of_fit(self) -> TrainingRows:
+        """Return the rows of the fit; raise if they are not here."""
+        check_is_fitted(self)
+        training = self.__dict__.get("_training")
+        if training is None:
+            raise Undefined(
+                "the rows of this fit are not at hand: it was made by gram='dask', or saved by an older version. Fit it "
+                "again with another gram."
+            )
+        return training
+
+    def _own_outputs(self) -> Matrix:
+        """Return the left-out outputs of the rows (n, k)."""
+        check_is_fitted(self)
+        if "_left_out" not in self.__dict__:
+            raise Undefined(
+                "leave-one-out is undefined: a row fixes its own output. Raise alpha (or lower C), or use fewer basis "
+                "functions."
+            )
+        return self._left_out
+
+    def _solution(self) -> Any:
+        """Return the fit; a loaded model solves once more."""
+        training = self._rows_of_fit()
+        if hasattr(self, "selection_"):
+            return self.selection_.solution
+        return self._once("solution", lambda: training.solve(self.kernel_))
+
+    def _left_out_models(self) -> LeftOutModels:
+        return self._once("models", self._build_models)
+
+    def _build_models(self) -> LeftOutModels:
+        training = self._rows_of_fit()
+        if training.cells is not None:
+            return CellLeftOutModels(training.cells)
+        solution = self._solution()
+        models = joint_models(training, self.kernel_, solution, self._cross_with)
+        if not len(self._refitted):
+            return models
+        changes = refitted_changes(models.changes, solution, self._refitted, point_map(training, solution))
+        return JointLeftOutModels(models.cross, models.expansion, changes)
+
+    def _cross_with(self, points: Any, others: Any) -> Matrix:
+        """Return kernel values of new points with the points that carry the fit."""
+        return points[:, self._rows] if self._pairwise else gram(self.kernel_, points, others)
+
+    @property
+    def leverage_(self) -> Vector:
+        """Leverage of every training row: the part of its output that is its own doing, between 0 and 1."""
+        return self._once("leverage", lambda: leverages(self._one_solution()))
+
+    def _one_solution(self) -> Any:
+        if self._rows_of_fit().cells is not None:
+            raise Undefined(
+                "a fit by cells has leverages in every cell, and none for all rows. Use gram='lowrank'."
+            )
+        return self._solution()
+
+    def _warn_of_leverage(self) -> None:
+        """Warn if left-out models are approximate and some rows have a leverage at which that matters."""
+        if self._rows_of_fit().machine.exact_left_out:
+            return
+        with suppress(Undefined):
+            high = np.setdiff1d(np.flatnonzero(self.leverage_ > LEVERAGE_LIMIT), self._refitted)
+            if len(high):
+                warnings.warn(LeverageWarning(len(high) / len(self.leverage_), LEVERAGE_LIMIT), stacklevel=4)
+
+    def refit_left_out(self, rows: ArrayLike | None = None) -> Self:
+        """Replace the left-out models of some training rows by refits.
+
+        Parameters
+        ----------
+        rows : array-like of int, default=None
+            Numbers of training rows; by default those with a leverage above 0.7, for which one step is a rough
+            approximation.
+
+        Returns
+        -------
+        self : estimator
+            Its left-out outputs, scores, intervals and sets use the refits from now on.
+        """
+        chosen = np.flatnonzero(self.leverage_ > LEVERAGE_LIMIT) if rows is None else self._places(rows)
+        self._refitted = np.union1d(self._refitted, chosen)
+        self._cache.pop("models", None)
+        if len(self._refitted):
+            self._one_solution()
+            self._replace_left_out()
+        return self
+
+    def _places(self, rows: ArrayLike) -> Rows:
+        """Return the places of given rows among those with a positive weight."""
+        given = np.atleast_1d(np.asarray(rows))
+        if not np.all(np.isin(given, self._rows)):
+            raise ValueError(f"rows must be numbers of training rows with a positive weight, got {rows!r}.")
+        return np.searchsorted(self._rows, given)
+
+    def _replace_left_out(self) -> None:
+        models, training = self._left_out_models(), self._rows_of_fit()
+        points = training.X[self._refitted]
+        if self._pairwise:
+            points = _with_columns(points, self._rows)
+        outputs = self._own_outputs().copy()
+        for block in models.blocks(points):
+            own = self._refitted[block.rows]
+            outputs[own] = block.left_out[np.arange(len(own)), own]
+        self._keep_left_out(outputs)
+
+    @property
+    def learning_curve_(self) -> LearningCurve:
+        """The left-out loss against the number of rows, at the chosen parameters."""
+        compute = partial(learning_curve, self._rows_of_fit(), self.kernel_, self._own_outputs())
+        return self._once("learning_curve", compute)
+
+    def _conditions(self) -> Conditions:
+        training = self._rows_of_fit()
+        return Conditions(training.machine.exact_left_out, training.tuned, not training.whole, self._split)
+
+    @property
+    def _splits(self) -> bool:
+        """Whether half of the rows are set aside for tuning."""
+        if self.calibration not in CALIBRATIONS:
+            raise UnknownName("calibration", self.calibration, CALIBRATIONS)
+        return self.calibration == "split"
+
+    def _fit_split(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        """Tune on one half of the rows, and fit the other half with the parameters that were found."""
+        if self._pairwise:
+            raise ValueError(
+                "calibration='split' needs points to cut apart, and kernel='precomputed' has none."
+            )
+        X, y = indexable(X, y)
+        seed = 0 if self.random_state is None else self.random_state
+        labels = self._stratify(y)
+        if labels is not None and np.min(np.unique(labels, return_counts=True)[1]) < 2:
+            raise ValueError(
+                "calibration='split' needs two rows of every class, one for each half; a class has one. Add rows of it, or "
+                "use calibration='same'."
+            )
+        halves = train_test_split(np.arange(len(y)), test_size=0.5, stratify=labels, random_state=seed)
+        weights = None if sample_weight is None else np.asarray(sample_weight)
+        parts = [
+            (_safe_indexing(X, half), _safe_indexing(y, half), None if weights is None else weights[half])
+            for half in map(np.sort, halves)
+        ]
+        whole = clone(self).set_params(calibration="same")
+        # Row numbers of all rows mean nothing in a half.
+        if whole.landmarks is not None and np.ndim(whole.landmarks) == 1:
+            whole.set_params(landmarks=_safe_indexing(X, whole.landmarks))
+        tuned = clone(whole).fit(*parts[0])
+        other = clone(whole).set_params(**tuned._chosen_params()).fit(*parts[1])
+        parameters = self.get_params(deep=False)  # type: ignore[attr-defined]
+        vars(self).update({name: value for name, value in vars(other).items() if name not in parameters})
+        self._rows = np.sort(halves[1])[other._rows]
+        self.trace_, self.n_evaluations_, self._split = tuned.trace_, tuned.n_evaluations_, True
+        return self
+
+
+def _with_columns(K: Matrix, rows: Rows) -> Matrix:
+    """Return kernel values of training rows in the columns that they had among all rows."""
+    wide = np.zeros((len(K), int(rows[-1]) + 1))
+    wide[:, rows] = K
+    return wide
