@@ -25,12 +25,14 @@ test-portable: .venv/.has-dev  ## the numerical tests with the BLAS kernels of f
 test-oldest:  ## every test with the oldest versions that pyproject.toml allows, in .venv-oldest
 	$(PYTHON) -m venv --clear .venv-oldest
 	$(PYTHON) .ci/lower_bounds.py > .venv-oldest/lower_bounds.txt
-	.venv-oldest/bin/python -m pip install -q --disable-pip-version-check -c .venv-oldest/lower_bounds.txt -e '.[test]'
+	.venv-oldest/bin/python -m pip install -q --disable-pip-version-check --upgrade 'pip>=25.1'
+	.venv-oldest/bin/python -m pip install -q --disable-pip-version-check -c .venv-oldest/lower_bounds.txt -e '.[cli,report,dask]' --group test
 	$(RUN) .venv-oldest/bin/python -m pytest -q $(SPREAD)
 
 test-newest:  ## every test with the newest versions of everything, in .venv-newest; PYTHON=python3.13 chooses another Python
 	$(PYTHON) -m venv --clear .venv-newest
-	.venv-newest/bin/python -m pip install -q --disable-pip-version-check --upgrade --upgrade-strategy eager -e '.[test]'
+	.venv-newest/bin/python -m pip install -q --disable-pip-version-check --upgrade 'pip>=25.1'
+	.venv-newest/bin/python -m pip install -q --disable-pip-version-check --upgrade --upgrade-strategy eager -e '.[cli,report,dask]' --group test
 	$(RUN) .venv-newest/bin/python -m pytest -q $(SPREAD)
 
 dist: .venv/.has-dev  ## build wheel and sdist, install each elsewhere, try them
@@ -66,15 +68,18 @@ ifneq ($(shell cat .venv/.home 2>/dev/null),$(CURDIR))
 .venv/.has-demo .venv/.has-dev .venv/.has-docs .venv/.has-bench: FORCE
 endif
 
+EXTRAS := cli,report,dask
 .venv/.has-demo: EXTRAS := cli,report
-.venv/.has-dev: EXTRAS := dev
-.venv/.has-docs: EXTRAS := docs
-.venv/.has-bench: EXTRAS := bench
+# Groups of pyproject.toml need pip 25.1; the demo has none, and takes any pip.
+.venv/.has-dev: GROUP := dev
+.venv/.has-docs: GROUP := docs
+.venv/.has-bench: GROUP := bench
 .venv/.has-demo .venv/.has-dev .venv/.has-docs .venv/.has-bench: pyproject.toml
 	@python3 -c 'import sys; v = sys.version_info; v >= (3, 11) or sys.exit("foldless needs Python 3.11 or newer; python3 is %d.%d. Put a newer python3 first on PATH." % v[:2])'
 	@[ "$$(cat .venv/.home 2>/dev/null)" = "$(CURDIR)" ] && $(BIN)/python -c '' 2>/dev/null || python3 -m venv --clear .venv
-	@echo "installing foldless[$(EXTRAS)] into .venv (once; again when pyproject.toml changes)"
+	@echo "installing foldless[$(EXTRAS)]$(if $(GROUP), and the group $(GROUP)) into .venv (once; again when pyproject.toml changes)"
 	@rm -f .venv/.home
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[$(EXTRAS)]'
+	$(if $(GROUP),$(BIN)/python -m pip install -q --disable-pip-version-check --upgrade 'pip>=25.1')
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[$(EXTRAS)]' $(if $(GROUP),--group $(GROUP))
 	@touch $@ $(if $(filter %-dev %-docs %-bench,$@),.venv/.has-demo)
 	@printf '%s\n' "$(CURDIR)" > .venv/.home
