@@ -16,7 +16,8 @@ from foldless.cli.report.scores import Unseen, decisive_name, find, scores
 from foldless.cli.report.threshold import cost_table
 from foldless.cli.report.verdict import Findings, interval_text, score_text
 from foldless.core.errors import FoldlessError, UncertaintyWarning
-from foldless.estimators.uncertainty.mixins import IntervalMixin, SetMixin
+from foldless.estimators.uncertainty.interval_mixin import IntervalMixin
+from foldless.estimators.uncertainty.set_mixin import SetMixin
 from foldless.inspection.uncertainty import suspicious_rows
 
 LEVEL, LEVEL_TEXT = 0.9, "90 %"
