@@ -29,6 +29,7 @@ from foldless.estimators.advice import (
 from foldless.estimators.callbacks import CallbackMixin, both
 from foldless.estimators.columns import ColumnCodes, bound_kernels, codes_for
 from foldless.estimators.dask_collections import Collection, PartitionedFit, lazy_on_dask
+from foldless.estimators.doc_links import DocLinkMixin
 from foldless.estimators.feature_relevance import relevance
 from foldless.estimators.landmarks import cell_rows, landmark_points
 from foldless.estimators.uncertainty.interval_mixin import IntervalMixin
@@ -56,7 +57,7 @@ Seed: TypeAlias = int | np.random.RandomState | None
 Rows: TypeAlias = NDArray[np.intp]
 
 
-class BaseKernelEstimator(CallbackMixin, LeftOutMixin, BaseEstimator):
+class BaseKernelEstimator(DocLinkMixin, CallbackMixin, LeftOutMixin, BaseEstimator):
     """Base of all estimators: checks of the data, tuning, and prediction as a sum of kernel functions."""
 
     kernel: KernelLike

@@ -38,6 +38,7 @@ from foldless.core.text_columns import naming_text_columns
 from foldless.estimators.base import BaseKernelClassifier, BaseKernelEstimator, BaseKernelRegressor, Seed
 from foldless.estimators.callbacks import CallbackMixin
 from foldless.estimators.columns import ColumnCodes, learn_codes
+from foldless.estimators.doc_links import DocLinkMixin
 from foldless.estimators.docstrings import document_shared
 from foldless.estimators.logistic import KernelLogisticRegression
 from foldless.estimators.lssvc import KernelLSSVC
@@ -65,7 +66,7 @@ LOGISTIC_MAX_OUTPUTS = 5000
 UNASKED_ADVICE = (ManyParametersWarning, BoundWarning)
 
 
-class BaseDefault(CallbackMixin, BaseEstimator):
+class BaseDefault(DocLinkMixin, CallbackMixin, BaseEstimator):
     """What both default estimators share: preparation of the columns, the choice, and answers of the chosen estimator."""
 
     best_estimator_: BaseKernelEstimator

@@ -33,6 +33,7 @@ from foldless.criteria import CV
 from foldless.criteria.base import Criterion
 from foldless.estimators.base import BaseKernelEstimator
 from foldless.estimators.callbacks import CallbackMixin, both
+from foldless.estimators.doc_links import DocLinkMixin
 from foldless.estimators.kernel_search.ensemble import Ensemble, members_and_weights
 from foldless.estimators.kernel_search.grid_search_habits import (
     explains_grid_search,
@@ -71,7 +72,7 @@ def _predicts_classes(self: "KernelSearch") -> bool:
     return is_classifier(self.estimator)
 
 
-class KernelSearch(CallbackMixin, MetaEstimatorMixin, BaseEstimator):
+class KernelSearch(DocLinkMixin, CallbackMixin, MetaEstimatorMixin, BaseEstimator):
     r"""Choose the parameters of a kernel machine by a criterion that needs no folds.
 
     The place of ``GridSearchCV`` around scikit-learn's own ``SVC``, ``NuSVC``, ``KernelRidge``,
