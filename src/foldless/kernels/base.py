@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
 
 from foldless.core.contracts import Matrix, Vector
-from foldless.kernels.evaluate import gram, pullback
+from foldless.kernels.evaluate import gram, pullback, shown
 from foldless.kernels.pairs import Pairs
 
 
@@ -18,6 +18,10 @@ class PairKernel(Kernel):
     @abstractmethod
     def derivatives(self, pairs: Pairs) -> Iterable[Matrix]:
         """Return the derivatives in theta, one matrix (n, n) after the other."""
+
+    def __repr__(self) -> str:
+        values = {name: value for name, value in self.get_params().items() if not name.endswith("_bounds")}
+        return f"{type(self).__name__}({', '.join(f'{name}={shown(value)}' for name, value in values.items())})"
 
     def __call__(
         self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False

@@ -19,7 +19,7 @@ from sklearn.gaussian_process.kernels import (
 from foldless.core.contracts import Matrix, Vector
 from foldless.core.errors import DataError
 from foldless.kernels.base import LengthScales, PairKernel
-from foldless.kernels.evaluate import gram, is_semidefinite, pullback, shown
+from foldless.kernels.evaluate import gram, is_semidefinite, pullback
 from foldless.kernels.pairs import Pairs, Points, to_dense
 
 
@@ -55,9 +55,6 @@ class Categorical(LengthScales, StationaryKernelMixin, NormalizedKernelMixin, Pa
     ) -> None:
         self.length_scale = length_scale
         self.length_scale_bounds = length_scale_bounds
-
-    def __repr__(self) -> str:
-        return f"Categorical(length_scale={shown(self.length_scale)})"
 
     def derivatives(self, pairs: Pairs) -> Iterator[Matrix]:
         """Yield the derivatives in the logarithms of the length scales, if they are free."""

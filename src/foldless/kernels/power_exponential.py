@@ -27,7 +27,7 @@ from sklearn.gaussian_process.kernels import (
 
 from foldless.core.contracts import Matrix, Vector
 from foldless.kernels.base import LengthScales, PairKernel
-from foldless.kernels.evaluate import gram, is_semidefinite, pullback, shown
+from foldless.kernels.evaluate import gram, is_semidefinite, pullback
 from foldless.kernels.pairs import Pairs, to_dense
 from foldless.kernels.stationary import MIN_EXPONENT, contract_length_scales
 
@@ -85,10 +85,6 @@ class PowerExponential(LengthScales, StationaryKernelMixin, NormalizedKernelMixi
             low, high = np.ravel(bounds)
             bounds = (low, min(high, self.p))
         return Hyperparameter("power", "numeric", bounds)
-
-    def __repr__(self) -> str:
-        scale = shown(self.length_scale)
-        return f"PowerExponential(length_scale={scale}, power={shown(self.power)}, p={self.p})"
 
     def derivatives(self, pairs: Pairs) -> Iterator[Matrix]:
         """Yield the derivatives (2) in the order of theta: length scales, then the power."""
