@@ -476,3 +476,37 @@ def test_a_table_without_headings_has_no_empty_line_for_them(ripley, capsys):
 def test_a_negative_seed_is_a_mistake(ripley, capsys):
     assert run(["tune", str(ripley / "train.csv"), "--target", "side", "--seed", "-1"]) == 2
     assert "--seed" in capsys.readouterr().err
+
+
+def test_cautions_are_printed_once_on_the_terminal(tmp_path, capsys):
+    rng = np.random.default_rng(1)
+    write(
+        tmp_path / "noise.csv",
+        "a,b,c,y",
+        zip(*rng.normal(size=(3, 50)), np.where(rng.normal(size=50) > 0, "p", "q")),
+    )
+    asked = [
+        "tune",
+        str(tmp_path / "noise.csv"),
+        "--target",
+        "y",
+        "--machine",
+        "logistic",
+        "--kernel",
+        "rbf-ard-free",
+    ]
+    assert run(asked) == 0
+    shown = capsys.readouterr()
+    assert shown.err.count("parameters were chosen on 50 rows") == 1
+    assert "parameters were tuned on" not in shown.err
+    assert "caution: " in shown.err
+
+
+def test_the_verdict_is_printed_after_the_report(ripley, monkeypatch, capsys):
+    monkeypatch.chdir(ripley)
+    asked = ["tune", "train.csv", "--target", "side", "--machine", "logistic", "--report", "verdict.html"]
+    assert run(asked) == 0
+    assert "Useful: clearly better than" in capsys.readouterr().out
+    assert run([*asked, "--no-baselines"]) == 0
+    assert "on rows it has not seen." in capsys.readouterr().out
+    assert "boosted trees" not in (ripley / "verdict.html").read_text(encoding="utf-8")

@@ -421,7 +421,7 @@ def test_a_class_of_one_row_does_not_stop_the_simple_models(rng):
     assert [len(other.y) for other in baselines(experiment)] == [40, 40, 40]
 
 
-def test_a_useless_table_is_called_useless_on_the_page_and_in_the_cautions(rng):
+def test_a_useless_table_is_called_useless(rng):
     X, y = rng.normal(size=(120, 2)), rng.integers(2, size=120)
     findings = find_out(experiment_of(X, y))
     assert (
@@ -429,6 +429,15 @@ def test_a_useless_table_is_called_useless_on_the_page_and_in_the_cautions(rng):
     )
     numbers = find_out(experiment_of(X, rng.normal(size=120), "regression"))
     assert headline(numbers).startswith("Not useful yet")
+    page(numbers)
+
+
+def test_a_model_worse_than_guessing_is_cautioned_about(two_classes):
+    X, y = two_classes
+    experiment = experiment_of(X, y.astype(int), holdout=0.5)
+    wrong = replace(experiment.held_out, y=-experiment.held_out.predicted)
+    assert "this is no better" in cautions(Findings(replace(experiment, held_out=wrong)))[0]
+    assert not any("no better" in caution for caution in cautions(Findings(experiment)))
 
 
 def test_a_model_that_beats_all_others_says_so(rng):

@@ -67,6 +67,10 @@ def _unseen(name: str, model: Any, experiment: Experiment) -> Unseen:
     if held_out is not None:
         predicted, p = _answers(_fitted(model, X, y), held_out.X, classes)
         return Unseen(name, held_out.y, predicted, p, classes, "rows held out")
+    if isinstance(model, (DummyClassifier, DummyRegressor)):
+        # Frequencies and means of folds differ by chance from those of all rows.
+        predicted, p = _answers(model.fit(X, y), X, classes)
+        return Unseen(name, y, predicted, p, classes, "all rows")
     predicted, p = _over_folds(model, X, y, classes)
     return Unseen(name, y, predicted, p, classes, f"{FOLDS} folds")
 

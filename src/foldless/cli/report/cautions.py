@@ -10,7 +10,7 @@ from foldless.cli.report.tuned import RANGE_MIN_PARAMETERS, shows_alpha_for_C, t
 from foldless.cli.report.verdict import CLEAR_STANDARD_ERRORS, Findings, agreement, disagreement
 from foldless.core.contracts import Stop
 from foldless.estimators.advice import ROWS_PER_PARAMETER, bound_warning
-from foldless.inspection.criterion_surface import parameters
+from foldless.inspection.criterion_surface import PARAMETER_TITLES, parameters
 
 # Relative difference between the criterion of the search and of the final fit that deserves a caution.
 APPROXIMATION_MAX_GAP = 0.2
@@ -71,7 +71,7 @@ def _regularisation_at_bound(findings: Findings) -> Iterator[str]:
 def _length_scales_at_bound(findings: Findings) -> Iterator[str]:
     named = parameters(findings.experiment.estimator.selection_)
     for side in ("lower", "upper"):
-        ended = [p.name for p in named if p.on_bound == side]
+        ended = [PARAMETER_TITLES.get(p.name, p.name) for p in named if p.on_bound == side]
         if len(named) <= RANGE_MIN_PARAMETERS and ended:
             yield (
                 f"{', '.join(ended)} ended at the {side} bound: the data do not determine it. "

@@ -56,7 +56,7 @@ def axis(
     title: str, *values: ArrayLike, log: bool = False, percent: bool = False, whole: bool = False
 ) -> Axis:
     """Return an axis that holds all finite values, with a small margin."""
-    found = np.concatenate([np.ravel(np.asarray(v, dtype=float)) for v in values])
+    found = np.concatenate([np.empty(0), *(np.ravel(np.asarray(v, dtype=float)) for v in values)])
     found = found[np.isfinite(found) & ((found > 0) | (not log))]
     low, high = (float(found.min()), float(found.max())) if len(found) else (0.0, 1.0)
     if log:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
-from foldless.cli.report.sections import Drawn, Measured, Section
+from foldless.cli.report.parts import Drawn, Measured, Section
 from foldless.cli.report.svg import draw
 from foldless.core.optional_imports import import_extra
 

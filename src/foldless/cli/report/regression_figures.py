@@ -44,7 +44,7 @@ def intervals(y: NDArray[np.float64], predicted: NDArray[np.float64], ends: Matr
             f"{number(float(a))} to {number(float(b))}, actual {number(float(v))}"
             for a, b, v in zip(low[mask], high[mask], y[mask])
         ]
-        marks.append(Dots(places[mask], y[mask], tips, colour, 3, name, low[mask], high[mask]))
+        marks.append(Dots(places[mask], y[mask], tips, colour, 3.5, name, low[mask], high[mask]))
     return Chart(
         tuple(marks),
         axis("rows, in the order of their predictions", places, whole=True),

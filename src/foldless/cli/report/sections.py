@@ -2,92 +2,40 @@
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
 from foldless.cli.experiment import Experiment
 from foldless.cli.report import class_figures, column_figures, regression_figures
-from foldless.cli.report.chart import Chart
-from foldless.cli.report.columns import OriginalColumn, dependence, importance, original_columns
-from foldless.cli.report.numbers import count, listing, number, percent
+from foldless.cli.report.data_sections import columns_section, data_section, suspicious_section
+from foldless.cli.report.numbers import number, percent
+from foldless.cli.report.parts import Grid, Measured, Panel, Section, filled
 from foldless.cli.report.scores import Unseen, decisive_name, find, scores
 from foldless.cli.report.threshold import cost_table
 from foldless.cli.report.verdict import Findings, interval_text, score_text
 from foldless.core.errors import FoldlessError, UncertaintyWarning
 from foldless.estimators.uncertainty.interval_mixin import IntervalMixin
 from foldless.estimators.uncertainty.set_mixin import SetMixin
-from foldless.inspection.uncertainty import suspicious_rows
 
 LEVEL, LEVEL_TEXT = 0.9, "90 %"
-SUSPICIOUS_MAX_ROWS = 15
-DEPENDENCE_PANELS = 4
-UNCERTAIN_MAX_ROWS = 150
-COLUMNS_MAX_ROWS = 300
+UNCERTAIN_MAX_ROWS, INTERVALS_MAX_SHOWN = 150, 60
 # A fall of the loss by less than this fraction is hardly worth twice the rows.
 WORTHWHILE_FALL = 0.02
 
 
-@dataclass(frozen=True)
-class Panel:
-    """One figure with its heading and a sentence; a ``wide`` one takes a whole line, a ``tall`` one two lines."""
-
-    name: str
-    title: str
-    caption: str
-    chart: Chart
-    wide: bool = False
-    tall: bool = False
-
-
-@dataclass(frozen=True)
-class Grid:
-    """A table: headings, rows of cells, and a class for the style. A :class:`Drawn` cell is a picture."""
-
-    headings: tuple[str, ...]
-    rows: list[list[Any]]
-    kind: str = ""
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """SVG of ours, which the template does not escape."""
-
-    svg: str
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A value with its interval below."""
-
-    value: str
-    interval: str
-
-
-@dataclass(frozen=True)
-class Section:
-    """A part of the page; ``costs`` has the two fields for the costs of mistakes."""
-
-    name: str
-    title: str
-    words: list[str] = field(default_factory=list)
-    table: Grid | None = None
-    panels: list[Panel] = field(default_factory=list)
-    costs: str = ""
-
-
-def filled(panels: list[Panel]) -> list[Panel]:
-    """Return panels of which none stands alone beside a gap: the last of an odd number takes the whole line."""
-    halves = [i for i, panel in enumerate(panels) if not panel.wide]
-    if (len(halves) + sum(panel.tall for panel in panels)) % 2:
-        panels = [replace(p, wide=True) if i == halves[-1] else p for i, p in enumerate(panels)]
-    return panels
-
-
 def sections(findings: Findings) -> list[Section]:
     """Return the sections for a boss and a colleague, in the order in which they ask; the search is not among them."""
-    parts = (_models, _mistakes, _certainty, _costs, _more_rows, _columns, _suspicious, _data)
+    parts = (
+        _models,
+        _mistakes,
+        _certainty,
+        _costs,
+        _more_rows,
+        columns_section,
+        suspicious_section,
+        data_section,
+    )
     found = [section for part in parts for section in part(findings)]
     return [replace(section, panels=filled(section.panels)) for section in found]
 
@@ -224,7 +172,8 @@ def _intervals(findings: Findings, ours: Unseen) -> tuple[list[str], list[Panel]
         0,
         f"Intervals made for {LEVEL_TEXT} hold the actual value of {percent(float(inside))} of {len(y)} rows held out.",
     )
-    chart = regression_figures.intervals(y, held.predicted[rows], ends)
+    shown = slice(None, INTERVALS_MAX_SHOWN)
+    chart = regression_figures.intervals(y[shown], held.predicted[rows][shown], ends[shown])
     caption = f"{LEVEL_TEXT} intervals of rows held out, and their actual values."
     return words, [Panel("intervals", "Prediction intervals", caption, chart)]
 
@@ -285,126 +234,3 @@ def _more_rows(findings: Findings) -> Iterator[Section]:
 
 def _loss_name(experiment: Experiment) -> str:
     return "loss" if experiment.is_classification else "squared error"
-
-
-def _columns(findings: Findings) -> Iterator[Section]:
-    experiment = findings.experiment
-    constant = [column.name for column in original_columns(experiment) if column.is_constant]
-    found = importance(experiment)
-    if found is None:
-        return
-    classes = list(experiment.estimator.classes_) if experiment.is_classification else None
-    unit = "log loss" if experiment.is_classification else "mean squared error"
-    where = "rows held out" if found.on_held_out else "left-out predictions"
-    words = [
-        f"How much worse the {where} get when the values of one column are dealt out anew among the rows. It shows what the "
-        "model uses, not what causes what; of two columns that say the same, each may look unimportant."
-    ]
-    if constant:
-        words.append(f"Left out here, because their value is always the same: {listing(constant)}.")
-    caption = (
-        f"Means of {column_figures.IMPORTANCE_MAX_BARS} columns at most; lines show the spread over shuffles."
-    )
-    panels = [Panel("importance", "Which columns matter", caption, column_figures.important(found, unit))]
-    top = [column for column, rise in zip(found.columns, found.rise) if rise > 0][:DEPENDENCE_PANELS]
-    effects = [dependence(experiment, column) for column in top]
-    y = column_figures.answer_axis(effects, classes, str(experiment.table.target_name)) if effects else None
-    for i, effect in enumerate(effects):
-        assert y is not None
-        chart = column_figures.dependent(effect, classes, y)
-        what = "probability" if classes else "prediction"
-        panels.append(
-            Panel(
-                f"dependence{i}",
-                effect.column.name,
-                f"Mean {what} when every row is given this value (partial dependence).",
-                chart,
-            )
-        )
-    yield Section("columns", "Which columns matter", words, panels=panels)
-
-
-def _suspicious(findings: Findings) -> Iterator[Section]:
-    experiment, left_out = findings.experiment, findings.left_out
-    if left_out is None or (left_out.classes is not None and left_out.probabilities is None):
-        return
-    rows = suspicious_rows(experiment.estimator)[0][:SUSPICIOUS_MAX_ROWS]
-    yield Section(
-        "suspicious",
-        "Rows to look at",
-        [
-            "The rows whose own value surprises the model that has not seen them most: possible errors of labels or measurements, "
-            "or the rows from which most can be learned. Rows of the table are counted from 1, without the header."
-        ],
-        Grid(*_suspicious_cells(left_out, rows, experiment.places), "suspicious"),
-    )
-
-
-def _suspicious_cells(unseen: Unseen, rows: Any, places: Any) -> tuple[tuple[str, ...], list[list[Any]]]:
-    if unseen.classes is None:
-        cells = [
-            [f"row {places[i] + 1}", number(float(unseen.y[i])), number(float(unseen.predicted[i])),
-             number(float(unseen.y[i] - unseen.predicted[i]))]
-            for i in rows.tolist()
-        ]  # fmt: skip
-        return ("row", "in the table", "predicted without it", "difference"), cells
-    p, codes = np.asarray(unseen.probabilities), unseen.codes
-    cells = [
-        [f"row {places[i] + 1}", str(unseen.y[i]), str(unseen.predicted[i]), percent(float(p[i, codes[i]]))]
-        for i in rows.tolist()
-    ]
-    return ("row", "in the table", "predicted without it", "probability of the value in the table"), cells
-
-
-def _data(findings: Findings) -> Iterator[Section]:
-    experiment = findings.experiment
-    found = original_columns(experiment)
-    words = (
-        [] if len(found) <= COLUMNS_MAX_ROWS else [f"The first {COLUMNS_MAX_ROWS} of {len(found)} columns."]
-    )
-    rows = [_column_cells(experiment, column) for column in found[:COLUMNS_MAX_ROWS]]
-    headings = ("column", "kind", "missing", "values", "distribution", "how it is used")
-    yield Section("data", "The data", words, Grid(headings, rows, "features"))
-
-
-def _column_cells(experiment: Experiment, column: OriginalColumn) -> list[Any]:
-    missing = experiment.table.missing.get(column.name, 0)
-    rows = experiment.table.n_rows
-    absent = f"{missing} ({percent(missing / rows)})" if missing else "none"
-    if column.code.kind == "number":
-        x = experiment.X[:, column.places[0]]
-        low, middle, high = (number(float(v)) for v in (x.min(), np.median(x), x.max()))
-        values = f"{low} to {high}, median {middle}" if not column.is_constant else f"always {low}"
-        return [
-            column.name,
-            "number",
-            absent,
-            values,
-            Drawn(column_figures.histogram_of(x)),
-            _use(experiment, column),
-        ]
-    levels, sizes = _level_counts(experiment, column)
-    picture = Drawn(column_figures.histogram_of_levels(levels, sizes))
-    return [column.name, "category", absent, count(len(levels), "level"), picture, _use(experiment, column)]
-
-
-def _level_counts(experiment: Experiment, column: OriginalColumn) -> tuple[tuple[str, ...], Any]:
-    levels, rows = column.code.levels, len(experiment.y)
-    shown = experiment.X[:, list(column.places)].sum(axis=0)
-    return levels, np.concatenate([np.full(len(levels) - len(shown), rows - shown.sum()), shown])
-
-
-def _use(experiment: Experiment, column: OriginalColumn) -> str:
-    """Return in words how a column became numbers."""
-    code = column.code
-    if column.is_constant:
-        return "carries no information: always the same"
-    if code.kind == "number":
-        how = "scaled to mean 0 and variance 1" if experiment.is_scaled else "as it is"
-    elif len(code.levels) == 2:
-        how = f"1 for “{code.levels[1]}”, 0 for “{code.levels[0]}”"
-    else:
-        how = f"{len(code.shown)} columns of 0 and 1, one per level"
-    fill = number(code.fill) if isinstance(code.fill, float) else f"“{code.fill}”"
-    filled_with = f"; missing values become {fill}" if experiment.table.missing.get(code.name) else ""
-    return how + filled_with

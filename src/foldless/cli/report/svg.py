@@ -16,9 +16,9 @@ from foldless.core.contracts import Vector
 
 WIDTH = 480
 TOP, RIGHT, BOTTOM = 12, 14, 46
-LEGEND_HEIGHT, LETTER_WIDTH = 20, 7.4
+LEGEND_HEIGHT, LETTER_WIDTH = 20, 7.8
 TICKS = 5
-LOG_TICKS_MAX_DECADES = 1.5
+LOG_TICKS_MAX_DECADES = 2.2
 
 
 def element(tag: str, *children: str, text: object = None, **attributes: object) -> str:

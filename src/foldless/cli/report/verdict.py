@@ -13,6 +13,8 @@ from foldless.core.memo import cached_property
 OURS = "this model"
 # A difference counts from so many standard errors on.
 CLEAR_STANDARD_ERRORS = 2.0
+# Scores without a unit, written with three decimals.
+UNITLESS = ("R²", "AUC", "log loss")
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +92,10 @@ def _side(ours: Score, theirs: Score) -> str:
 def score_text(score: Score, value: float | None = None) -> str:
     """Return a score, or another value in its unit, for people."""
     value = score.value if value is None else value
-    return percent(value) if score.is_share else number(value)
+    if score.is_share:
+        return percent(value)
+    # Adding 0 turns a rounded -0 into 0.
+    return f"{round(value, 3) + 0:.3f}" if score.name in UNITLESS else number(value)
 
 
 def interval_text(score: Score) -> str:

@@ -12,7 +12,8 @@ from foldless.cli.report import class_figures, search_figures, text, verdict
 from foldless.cli.report.cautions import cautions
 from foldless.cli.report.downloads import Download, downloads
 from foldless.cli.report.page import render
-from foldless.cli.report.sections import Grid, Panel, Section, cards, filled, sections
+from foldless.cli.report.parts import Grid, Panel, Section, filled
+from foldless.cli.report.sections import cards, sections
 from foldless.cli.report.threshold import threshold_counts
 from foldless.cli.report.tuned import shows_alpha_for_C, tuned_parameters
 from foldless.cli.report.verdict import Findings, find_out

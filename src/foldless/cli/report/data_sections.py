@@ -1,0 +1,146 @@
+"""The sections about the columns and rows of the file."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from foldless.cli.experiment import Experiment
+from foldless.cli.report import column_figures
+from foldless.cli.report.columns import OriginalColumn, dependence, importance, original_columns
+from foldless.cli.report.numbers import count, listing, number, percent
+from foldless.cli.report.parts import Drawn, Grid, Panel, Section
+from foldless.cli.report.scores import Unseen
+from foldless.cli.report.verdict import Findings
+from foldless.inspection.uncertainty import suspicious_rows
+
+SUSPICIOUS_MAX_ROWS, COLUMNS_MAX_ROWS = 15, 300
+DEPENDENCE_PANELS = 4
+# With more bars than this a figure is as high as two others.
+TALL_MIN_BARS = 8
+
+
+def columns_section(findings: Findings) -> Iterator[Section]:
+    """Yield which columns matter, with the partial dependence of the first ones, if there are unseen rows to tell by."""
+    experiment = findings.experiment
+    constant = [column.name for column in original_columns(experiment) if column.is_constant]
+    found = importance(experiment)
+    if found is None:
+        return
+    classes = list(experiment.estimator.classes_) if experiment.is_classification else None
+    unit = "log loss" if experiment.is_classification else "mean squared error"
+    where = "rows held out" if found.on_held_out else "left-out predictions"
+    words = [
+        f"How much worse the {where} get when the values of one column are dealt out anew among the rows. It shows what the "
+        "model uses, not what causes what; of two columns that say the same, each may look unimportant."
+    ]
+    if constant:
+        words.append(f"Left out here, because their value is always the same: {listing(constant)}.")
+    n = min(len(found.columns), column_figures.IMPORTANCE_MAX_BARS)
+    shown = "Every column" if n == len(found.columns) else f"The first {n} of {len(found.columns)} columns"
+    caption = f"{shown}; grey lines show the spread over shuffles."
+    chart = column_figures.important(found, unit)
+    panels = [Panel("importance", "Importance", caption, chart, tall=n > TALL_MIN_BARS)]
+    top = [column for column, rise in zip(found.columns, found.rise) if rise > 0][:DEPENDENCE_PANELS]
+    effects = [dependence(experiment, column) for column in top]
+    y = column_figures.answer_axis(effects, classes, str(experiment.table.target_name))
+    for i, effect in enumerate(effects):
+        chart = column_figures.dependent(effect, classes, y)
+        what = "probability" if classes else "prediction"
+        panels.append(
+            Panel(
+                f"dependence{i}",
+                effect.column.name,
+                f"Mean {what} when every row is given this value (partial dependence).",
+                chart,
+            )
+        )
+    yield Section("columns", "Which columns matter", words, panels=panels)
+
+
+def suspicious_section(findings: Findings) -> Iterator[Section]:
+    """Yield the rows that surprise the model without them most, if it has left-out predictions."""
+    experiment, left_out = findings.experiment, findings.left_out
+    if left_out is None or (left_out.classes is not None and left_out.probabilities is None):
+        return
+    rows = suspicious_rows(experiment.estimator)[0][:SUSPICIOUS_MAX_ROWS]
+    yield Section(
+        "suspicious",
+        "Rows to look at",
+        [
+            "The rows whose own value surprises the model that has not seen them most: possible errors of labels or measurements, "
+            "or the rows from which most can be learned. Rows of the table are counted from 1, without the header."
+        ],
+        Grid(*_suspicious_cells(left_out, rows, experiment.places), "suspicious"),
+    )
+
+
+def _suspicious_cells(unseen: Unseen, rows: Any, places: Any) -> tuple[tuple[str, ...], list[list[Any]]]:
+    if unseen.classes is None:
+        cells = [
+            [f"row {places[i] + 1}", number(float(unseen.y[i])), number(float(unseen.predicted[i])),
+             number(float(unseen.y[i] - unseen.predicted[i]))]
+            for i in rows.tolist()
+        ]  # fmt: skip
+        return ("row", "in the table", "predicted without it", "difference"), cells
+    p, codes = np.asarray(unseen.probabilities), unseen.codes
+    cells = [
+        [f"row {places[i] + 1}", str(unseen.y[i]), str(unseen.predicted[i]), percent(float(p[i, codes[i]]))]
+        for i in rows.tolist()
+    ]
+    return ("row", "in the table", "predicted without it", "probability of the value in the table"), cells
+
+
+def data_section(findings: Findings) -> Iterator[Section]:
+    """Yield the summary of the file, a line per column."""
+    experiment = findings.experiment
+    found = original_columns(experiment)
+    words = (
+        [] if len(found) <= COLUMNS_MAX_ROWS else [f"The first {COLUMNS_MAX_ROWS} of {len(found)} columns."]
+    )
+    rows = [_column_cells(experiment, column) for column in found[:COLUMNS_MAX_ROWS]]
+    headings = ("column", "kind", "missing", "values", "distribution", "how it is used")
+    yield Section("data", "The data", words, Grid(headings, rows, "features"))
+
+
+def _column_cells(experiment: Experiment, column: OriginalColumn) -> list[Any]:
+    missing = experiment.table.missing.get(column.name, 0)
+    rows = experiment.table.n_rows
+    absent = f"{missing} ({percent(missing / rows)})" if missing else "none"
+    if column.code.kind == "number":
+        x = experiment.X[:, column.places[0]]
+        low, middle, high = (number(float(v)) for v in (x.min(), np.median(x), x.max()))
+        values = f"{low} to {high}, median {middle}" if not column.is_constant else f"always {low}"
+        return [
+            column.name,
+            "number",
+            absent,
+            values,
+            Drawn(column_figures.histogram_of(x)),
+            _use(experiment, column),
+        ]
+    levels, sizes = _level_counts(experiment, column)
+    picture = Drawn(column_figures.histogram_of_levels(levels, sizes))
+    return [column.name, "category", absent, count(len(levels), "level"), picture, _use(experiment, column)]
+
+
+def _level_counts(experiment: Experiment, column: OriginalColumn) -> tuple[tuple[str, ...], Any]:
+    levels, rows = column.code.levels, len(experiment.y)
+    shown = experiment.X[:, list(column.places)].sum(axis=0)
+    return levels, np.concatenate([np.full(len(levels) - len(shown), rows - shown.sum()), shown])
+
+
+def _use(experiment: Experiment, column: OriginalColumn) -> str:
+    """Return in words how a column became numbers."""
+    code = column.code
+    if column.is_constant:
+        return "carries no information: always the same"
+    if code.kind == "number":
+        how = "scaled to mean 0 and variance 1" if experiment.is_scaled else "as it is"
+    elif len(code.levels) == 2:
+        how = f"1 for “{code.levels[1]}”, 0 for “{code.levels[0]}”"
+    else:
+        how = f"{len(code.shown)} columns of 0 and 1, one per level"
+    fill = number(code.fill) if isinstance(code.fill, float) else f"“{code.fill}”"
+    filled_with = f"; missing values become {fill}" if experiment.table.missing.get(code.name) else ""
+    return how + filled_with
