@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         KernelSVC,
     )
     from foldless.estimators.archive import load, save
+    from foldless.estimators.onnx_export import to_onnx
     from foldless.inspection.compare import compare
     from foldless.tuning.combine_kernels import combine_kernels
     from foldless.tuning.select_kernel import select_kernel
@@ -70,6 +71,7 @@ __all__ = [
     "save",
     "searches",
     "select_kernel",
+    "to_onnx",
 ]
 
 # Functions and the modules they are in; classes are in foldless.estimators, and the other names are modules themselves.
@@ -79,6 +81,7 @@ _FUNCTIONS = {
     "load": "foldless.estimators.archive",
     "save": "foldless.estimators.archive",
     "select_kernel": "foldless.tuning.select_kernel",
+    "to_onnx": "foldless.estimators.onnx_export",
 }
 
 

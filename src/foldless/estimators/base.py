@@ -1,6 +1,7 @@
 """What all estimators share: checked data in, ``select``, fitted attributes out. No formulas."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias, cast
 
@@ -55,6 +56,25 @@ CriterionLike: TypeAlias = str | Criterion
 SearchLike: TypeAlias = str | Search
 Seed: TypeAlias = int | np.random.RandomState | None
 Rows: TypeAlias = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Link:
+    """How outputs become answers.
+
+    Attributes
+    ----------
+    gives_probabilities : bool
+        False if the outputs are the predictions.
+    slope : float
+        What the outputs are multiplied by first.
+    joint : bool
+        Whether probabilities of several classes are the softmax, rather than one-versus-rest ones divided by their sum.
+    """
+
+    gives_probabilities: bool = False
+    slope: float = 1.0
+    joint: bool = True
 
 
 class BaseKernelEstimator(DocLinkMixin, CallbackMixin, LeftOutMixin, BaseEstimator):
@@ -192,6 +212,11 @@ class BaseKernelEstimator(DocLinkMixin, CallbackMixin, LeftOutMixin, BaseEstimat
         if not np.all(np.isfinite(Y)):
             raise ValueError("y contains NaN or infinity.")
         return Y
+
+    @property
+    def _link(self) -> Link | None:
+        """How outputs become answers, if a formula can state it; None if not."""
+        return None
 
     @property
     def _is_expansion(self) -> bool:

@@ -15,6 +15,7 @@ from foldless.estimators.base import (
     BaseKernelClassifier,
     CriterionLike,
     KernelLike,
+    Link,
     SearchLike,
     Seed,
     probabilities,
@@ -155,6 +156,10 @@ class KernelLogisticRegression(ClassifierMixin, BaseKernelClassifier):
     def _joint(self) -> bool:
         """Whether one machine fits all classes together."""
         return self.multi_class == "multinomial" and len(self.classes_) > 2
+
+    @property
+    def _link(self) -> Link:
+        return Link(gives_probabilities=True, joint=self._joint)
 
     def _probabilities(self, outputs: Matrix) -> Matrix:
         return softmax(outputs, axis=1) if self._joint else probabilities(outputs)

@@ -13,6 +13,7 @@ from foldless.estimators.base import (
     BaseKernelClassifier,
     CriterionLike,
     KernelLike,
+    Link,
     SearchLike,
     Seed,
 )
@@ -142,6 +143,10 @@ class KernelLSSVC(ClassifierMixin, BaseKernelClassifier):
         self._keep_left_out(outputs)
         self._advise(X, Y)
         return self
+
+    @property
+    def _link(self) -> Link:
+        return Link(gives_probabilities=True, slope=self.calibration_.slope)
 
     def _probabilities(self, outputs: Matrix) -> Matrix:
         return self.calibration_(outputs)

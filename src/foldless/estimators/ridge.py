@@ -14,6 +14,7 @@ from foldless.estimators.base import (
     BaseKernelRegressor,
     CriterionLike,
     KernelLike,
+    Link,
     SearchLike,
     Seed,
 )
@@ -205,6 +206,10 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
         points = self._check_points(X)
         mean = self._shaped(self._outputs_at(points))
         return (mean, self._deviations_at(points)) if return_std else mean
+
+    @property
+    def _link(self) -> Link:
+        return Link()
 
     def _deviations_at(self, points: Any) -> np.ndarray:
         if self._pairwise:

@@ -1,0 +1,116 @@
+"""An exported model predicts what the model predicts, to the digits of double precision."""
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.svm import SVC
+
+from foldless import (
+    KernelLogisticRegression,
+    KernelLSSVC,
+    KernelPoissonRegressor,
+    KernelRidgeRegressor,
+    KernelSVC,
+    to_onnx,
+)
+from foldless.core.errors import DataError
+
+MISSING = "NOT TESTED: models as ONNX graphs. Install them with: pip install onnx onnxruntime"
+TOLERANCE = 1e-11
+
+KERNELS = {
+    "rbf": RBF(1.3, "fixed"),
+    "rbf-ard": RBF([0.7, 1.5, 3.0], "fixed"),
+    "matern12": Matern(1.3, "fixed", nu=0.5),
+    "matern32": Matern(1.3, "fixed", nu=1.5),
+    "matern52-ard": Matern([0.7, 1.5, 3.0], "fixed", nu=2.5),
+    "matern-inf": Matern(1.3, "fixed", nu=np.inf),
+    "times a constant": ConstantKernel(2.5, "fixed") * RBF(1.3, "fixed"),
+}
+
+
+def answers(model, X):
+    runtime = pytest.importorskip("onnxruntime", reason=MISSING)
+    pytest.importorskip("onnx", reason=MISSING)
+    session = runtime.InferenceSession(to_onnx(model).SerializeToString(), providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(names, {"X": X}), strict=True))
+
+
+def new_points(X, rng):
+    """Training points, where distances vanish, and others."""
+    return np.vstack([X, X + rng.normal(size=X.shape), 30 * rng.normal(size=X.shape)])
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("kind", [KernelLogisticRegression, KernelLSSVC])
+def test_two_classes(kind, name, two_classes, rng):
+    X, y = two_classes
+    model = kind(KERNELS[name], C=2.0).fit(X, np.where(y > 0, "up", "down"))
+    new = new_points(X, rng)
+    found = answers(model, new)
+    assert found["probabilities"].dtype == np.float64
+    np.testing.assert_allclose(
+        found["probabilities"], model.predict_proba(new), rtol=TOLERANCE, atol=TOLERANCE
+    )
+    assert np.array_equal(found["label"], model.predict(new))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        KernelLogisticRegression(C=2.0),
+        KernelLogisticRegression(C=2.0, multi_class="multinomial"),
+        KernelLSSVC(C=2.0),
+    ],
+    ids=["one against the rest", "multinomial", "least squares"],
+)
+def test_three_classes(model, three_classes, rng):
+    X, y = three_classes
+    model.set_params(kernel=RBF(1.0, "fixed")).fit(X, y)
+    new = new_points(X, rng)
+    found = answers(model, new)
+    np.testing.assert_allclose(
+        found["probabilities"], model.predict_proba(new), rtol=TOLERANCE, atol=TOLERANCE
+    )
+    assert found["label"].dtype == np.int64
+    assert np.array_equal(found["label"], model.predict(new))
+
+
+@pytest.mark.parametrize("name", [name for name in KERNELS if "ard" not in name])
+def test_numbers_after_scaling(name, noisy_curve, rng):
+    X, y = noisy_curve
+    X = 1000 + 5 * X
+    Y = np.column_stack([y, 3 - y])
+    model = make_pipeline(StandardScaler(), KernelRidgeRegressor(KERNELS[name], 0.1)).fit(X, Y)
+    new = new_points(X, rng)
+    np.testing.assert_allclose(answers(model, new)["prediction"], model.predict(new), rtol=1e-10, atol=1e-10)
+
+
+def test_a_tuned_model(two_classes):
+    X, y = two_classes
+    model = KernelLogisticRegression("rbf-ard").fit(X, y)
+    found = answers(model, X)
+    np.testing.assert_allclose(found["probabilities"], model.predict_proba(X), rtol=1e-9, atol=1e-9)
+
+
+def test_what_cannot_be_exported_is_named(two_classes):
+    pytest.importorskip("onnx", reason=MISSING)
+    X, y = two_classes
+    fixed = {"kernel": RBF(1.0, "fixed"), "C": 1.0}
+    refused = {
+        "KernelSVC": KernelSVC(**fixed),
+        "SVC": SVC(),
+        "KernelPoissonRegressor": KernelPoissonRegressor(RBF(1.0, "fixed"), 1.0),
+        "MinMaxScaler": make_pipeline(MinMaxScaler(), KernelLSSVC(**fixed)),
+        "RationalQuadratic": KernelLSSVC(RationalQuadratic(1.0, 1.0, "fixed", "fixed"), 1.0),
+        "nu=0.7": KernelLSSVC(Matern(1.0, "fixed", nu=0.7), 1.0),
+        "Gram matrix": KernelLSSVC("precomputed", 1.0),
+    }
+    for word, model in refused.items():
+        precomputed = word == "Gram matrix"
+        model.fit(X @ X.T if precomputed else X, (y > 0).astype(int))
+        with pytest.raises(DataError, match=word):
+            to_onnx(model)
