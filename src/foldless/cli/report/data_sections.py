@@ -17,7 +17,7 @@ from foldless.inspection.uncertainty import suspicious_rows
 SUSPICIOUS_MAX_ROWS, COLUMNS_MAX_ROWS = 15, 300
 DEPENDENCE_PANELS = 4
 # With more bars than this a figure is as high as two others.
-TALL_MIN_BARS = 8
+TALL_MIN_BARS = 14
 
 
 def columns_section(findings: Findings) -> Iterator[Section]:
