@@ -20,8 +20,9 @@ class PairKernel(Kernel):
         """Return the derivatives in theta, one matrix (n, n) after the other."""
 
     def __repr__(self) -> str:
-        values = {name: value for name, value in self.get_params().items() if not name.endswith("_bounds")}
-        return f"{type(self).__name__}({', '.join(f'{name}={shown(value)}' for name, value in values.items())})"
+        params = self.get_params().items()
+        values = [f"{name}={shown(value)}" for name, value in params if not name.endswith("_bounds")]
+        return f"{type(self).__name__}({', '.join(values)})"
 
     def __call__(
         self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
