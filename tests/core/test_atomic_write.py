@@ -51,7 +51,10 @@ class Writers:
         (folder / "new.csv").write_text(f"a,b,c\n{rows}\n")
 
     def report(self, path):
-        with patch.object(report, "page", return_value="<html>" + 5000 * "x"):
+        with (
+            patch.object(report, "page", return_value="<html>" + 5000 * "x"),
+            patch.object(report, "find_out"),
+        ):
             report.write_report(None, path)
 
     def saved_model(self, path):
