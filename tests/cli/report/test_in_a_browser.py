@@ -145,7 +145,7 @@ def test_the_only_buttons_are_downloads_and_nothing_is_requested_when_they_are_p
         By.CSS_SELECTOR, "button, a[href], [role=button], [onclick], form, [data-title]"
     )
     names = ["predictions.csv", "parameters.json", "refit.py", "model_card.md"]
-    assert [button.get_attribute("data-file") for button in buttons] == names
+    assert [button.get_dom_attribute("data-file") for button in buttons] == names
     for button in buttons:
         button.click()
     files = [driver.download_folder / name for name in names]
