@@ -130,8 +130,11 @@ def test_hovering_shows_the_values(driver, pages, plot, mark, words):
     # The tallest bar; of dots, which are all alike, the last one, on top of the others.
     tallest = max(reversed(marks), key=lambda shown: shown.size["height"])
     driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", tallest)
-    ActionChains(driver).move_to_element(tallest).pause(0.1).perform()
-    text = wait(driver, "return document.querySelector('#tip:not([hidden])')?.textContent")
+    # The page may still scroll when the mouse arrives, which hides the values: it moves until they are there.
+    text, deadline = None, time.monotonic() + 20
+    while not text and time.monotonic() < deadline:
+        ActionChains(driver).move_to_element(tallest).move_by_offset(1, 0).pause(0.1).perform()
+        text = driver.execute_script("return document.querySelector('#tip:not([hidden])')?.textContent")
     for word in words:
         assert word in text
 
