@@ -3,9 +3,13 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes
+from sklearn.gaussian_process.kernels import RBF
 
 from foldless import KernelRidgeRegressor
 from foldless.core.contracts import Stop
+from foldless.criteria import BY_NAME
+from foldless.grams import DenseGram
+from foldless.machines import Ridge
 
 # Any unit, and an origin far away: a constant that the evidence has besides n times the logarithm of the unit.
 CHANGES = {"hundredths": lambda y: 1e-2 * y, "10000": lambda y: 1e4 * y, "shifted": lambda y: y + 1e6}
@@ -27,6 +31,16 @@ def test_the_unit_of_the_targets_does_not_change_the_kernel(diabetes, criterion,
         ratio = other.kernel_.length_scale / plain.kernel_.length_scale
         assert np.log(ratio) == pytest.approx(0, abs=1e-3), name
         assert other.selection_.outcome.stop == plain.selection_.outcome.stop, name
+
+
+@pytest.mark.parametrize("route", ["factor", "spectrum"])
+@pytest.mark.parametrize("criterion", ["loo", "gcv", "evidence", "abic", "kfold"])
+def test_targets_far_from_zero_keep_the_digits_of_the_criterion(diabetes, criterion, route):
+    X, y = diabetes
+    gram, machine, read = DenseGram(RBF(3.0)(X)), Ridge(0.1, bias=True, route=route), BY_NAME[criterion]()
+    near, far = (read(machine.solve(gram, targets[:, None])).value for targets in (y, y + 1e6))
+    # y + 1e6 is rounded by 1e-10 / 77 of its spread; without its mean no further digits are lost.
+    assert far == pytest.approx(near, rel=1e-10)
 
 
 @pytest.mark.parametrize("criterion", ["loo", "gcv", "evidence", "abic"])
