@@ -15,7 +15,7 @@ from foldless.core.contracts import Matrix
 from foldless.core.errors import DataError
 from foldless.core.memo import cached_property
 from foldless.core.targets import MIN_ROWS, class_index
-from foldless.estimators.default import BaseDefault
+from foldless.estimators.choice import BaseDefault
 from foldless.estimators.registry import AUTOMATIC, entry_of, look_up
 from foldless.inspection.comparison import Comparison
 from foldless.inspection.metrics import prediction_error

@@ -36,9 +36,11 @@ cell_size : int, default=None
     Largest number of rows of a cell, those that it shares with its neighbours included. ``None`` takes 1500.
 random_state : int or RandomState, default=None
     Seed of the blocks of rows and of the landmarks; ``None`` gives the same ones every time.
+scale : bool, default=True
+    Whether columns of numbers are standardised, and those that never change left out.
 n_jobs : int, default=None
-    Number of candidate kernels, or of local searches for a single kernel, that run at the same time with one BLAS
-    thread each. ``None`` runs one after the other.
+    Number of threads, with one BLAS thread each: for candidate kernels, local searches, classes, cells, and blocks and strips
+    of rows. ``None`` is one thread, -1 as many as there are cores. No digit of the result depends on it.
 verbose : int, default=0
     1 shows a progress bar, and leaves one line behind.
 on_interrupt : {"raise", "keep"}, default="raise"
@@ -54,6 +56,8 @@ alpha_ : float
     The chosen or given alpha.
 criterion_value_ : float
     The criterion at the chosen point: a cost per row, in the criterion's ``unit``.
+preparation_ : Preparation
+    How columns are filled and scaled.
 classes_ : array of shape (n_classes,)
     Class labels.
 dual_coef_ : array of shape (1 or n_classes, number of ``X_fit_``)

@@ -21,7 +21,7 @@ from foldless.estimators import (
     KernelSVC,
 )
 from foldless.estimators.base import BaseKernelEstimator
-from foldless.estimators.default import BaseDefault
+from foldless.estimators.choice import BaseDefault
 from foldless.estimators.poisson import rates
 
 TASKS = ("classification", "regression")
