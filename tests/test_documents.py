@@ -236,6 +236,55 @@ def test_the_code_of_the_manual_runs(name, desk, capsys):
     matplotlib.pyplot.close("all")
 
 
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
+
+
+def agree(shown, found, tolerance=0.05):
+    """Whether two texts have the same words, and numbers that differ by a few percent; seconds may differ."""
+    shown, found = (re.sub(r"(seconds +)[\d.]+", r"\1", text) for text in (shown, found))
+    if NUMBER.sub("#", shown).split() != NUMBER.sub("#", found).split():
+        return False
+    pairs = zip(NUMBER.findall(shown), NUMBER.findall(found), strict=True)
+    return all(float(a) == pytest.approx(float(b), rel=tolerance, abs=1.0) for a, b in pairs)
+
+
+class Agreement(doctest.OutputChecker):
+    """A checker of examples by :func:`agree`."""
+
+    def check_output(self, want, got, optionflags):
+        return agree(want, got)
+
+
+def test_shown_numbers_may_differ_a_little_and_words_not():
+    assert agree("error  2980 rows\nseconds 3.1", "error 2990 rows seconds 8")
+    assert not agree("error 2980 rows", "error 3290 rows")
+    assert not agree("error 2980 rows", "error 2980 lines")
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::foldless.core.errors.FoldlessWarning")
+def test_the_tutorial_shows_what_happens(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs/guide/tutorial.md").read_text(encoding="utf-8")
+    exec(compile(*blocks("guide/tutorial.md"), "tutorial.md", "exec"), {})  # noqa: S102 - our own page
+    assert (
+        (tmp_path / "diabetes.csv")
+        .read_text()
+        .startswith(re.search(r"```text\n(.*?)```", text, re.DOTALL)[1])
+    )
+    for session in re.findall(r"```console\n\$ foldless (.*?)```", text, re.DOTALL):
+        command, *shown = session.splitlines()
+        assert run(command.split()) == 0
+        found = capsys.readouterr()
+        messages = [line for line in shown if line.startswith("foldless:")]
+        assert agree("\n".join(messages), found.err if messages else "")
+        assert agree("\n".join(line for line in shown if line not in messages), found.out)
+    examples = doctest.DocTestParser().get_doctest(
+        "".join(re.findall(r"```pycon\n(.*?)```", text, re.DOTALL)), {}, "tutorial", None, 0
+    )
+    assert doctest.DocTestRunner(Agreement()).run(examples).failed == 0
+
+
 def test_files_that_documents_point_to_exist():
     for document in [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs/guide").glob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text(encoding="utf-8")):
