@@ -206,6 +206,17 @@ def test_reproduce_draws_its_own_data_and_a_figure(tmp_path, capsys):
     assert "--data DIR" in capsys.readouterr().err
 
 
+def test_reproduce_draws_a_figure_of_a_paper_under_its_name(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run(["reproduce", "sugiyama-fig4"]) == 0
+    said = capsys.readouterr()
+    assert "The paper: the target and 50 training examples" in said.out
+    assert "wrote sugiyama-fig4.svg" in said.err
+    assert "training examples" in (tmp_path / "sugiyama-fig4.svg").read_text(encoding="utf-8")
+    assert run(["reproduce", "sugiyama-fig4", "--splits", "3"]) == 2
+    assert "has no splits" in capsys.readouterr().err
+
+
 def test_shell_completion_is_offered():
     done = subprocess.run(
         [sys.executable, "-m", "foldless"],

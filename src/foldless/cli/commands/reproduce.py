@@ -1,4 +1,4 @@
-"""``foldless reproduce``: a table of a paper beside ours."""
+"""``foldless reproduce``: a table or a figure of a paper, and ours."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -9,36 +9,44 @@ from typing import Annotated
 
 from foldless.cli import papers
 from foldless.cli.options import Json, completing, typer
+from foldless.cli.papers.figure import PaperFigure
 from foldless.cli.papers.table import PaperTable
 from foldless.cli.report import print_message
 from foldless.cli.terminal import check_writable, print_json, waiting
 from foldless.core.errors import DataError, UnknownName
 
-
-def table_names() -> list[str]:
-    """Return the names of the tables: ``li-2`` is ``table_2`` of ``foldless.cli.papers.li``."""
-    modules = [info.name for info in iter_modules(papers.__path__)]
-    return [f"{module}-{number}" for module in modules for number in _numbers(module)]
+FIGURE_MARK = "-fig"
 
 
-def _numbers(module: str) -> list[str]:
-    functions = vars(import_module(f"foldless.cli.papers.{module}"))
-    return sorted(name.removeprefix("table_") for name in functions if name.startswith("table_"))
+def names() -> list[str]:
+    """Return the names of the tables and figures: ``li-2`` is ``table_2`` of ``papers.li``, ``li-fig1`` a figure."""
+    return [name for module in _modules() for name in sorted(_functions(module))]
 
 
-def table_function(name: str) -> Callable[..., PaperTable]:
-    """Return the function that computes a table."""
-    module, _, number = name.rpartition("-")
-    return getattr(import_module(f"foldless.cli.papers.{module}"), f"table_{number}")
+def _modules() -> list[str]:
+    return [info.name for info in iter_modules(papers.__path__)]
+
+
+def _functions(module: str) -> dict[str, Callable[..., PaperTable | PaperFigure]]:
+    """Return the tables and figures of a module by name."""
+    found, paper = vars(import_module(f"foldless.cli.papers.{module}")), module.removesuffix("_figures")
+    tables = {f"{paper}-{n.removeprefix('table_')}": f for n, f in found.items() if n.startswith("table_")}
+    figures = {n.removeprefix("figure_"): f for n, f in found.items() if n.startswith("figure_")}
+    return tables | {f"{paper}{FIGURE_MARK}{number}": f for number, f in figures.items()}
+
+
+def function_of(name: str) -> Callable[..., PaperTable | PaperFigure]:
+    """Return the function that computes a table or a figure."""
+    return next(functions[name] for functions in map(_functions, _modules()) if name in functions)
 
 
 def reproduce(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="TABLE",
-            help="For instance li-2.",
-            autocompletion=lambda incomplete: completing(table_names())(incomplete),
+            metavar="NAME",
+            help="A table, for instance li-2, or a figure, for instance sugiyama-fig5.",
+            autocompletion=lambda incomplete: completing(names())(incomplete),
         ),
     ],
     data: Annotated[
@@ -49,23 +57,31 @@ def reproduce(
         int | None, typer.Option(help="Fewer splits than the paper, for a quick check.", min=1)
     ] = None,
     figure: Annotated[
-        Path | None, typer.Option(help="Also draw it, where the paper does: a .png, .svg or .pdf file.")
+        Path | None,
+        typer.Option(
+            help="File to draw it to, .png, .svg or .pdf; for a figure NAME.svg if not given. "
+            "Some tables have box plots in the paper."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Print a table of a paper, ours beside theirs."""
-    if name not in table_names():
-        raise UnknownName("TABLE", name, table_names())
-    function = table_function(name)
+    """Print a table of a paper, ours beside theirs, or draw a figure of it."""
+    if name not in names():
+        raise UnknownName("NAME", name, names())
+    function, is_figure = function_of(name), FIGURE_MARK in name
+    if splits is not None and is_figure and "splits" not in signature(function).parameters:
+        raise DataError(f"{name} has no splits to choose. Leave --splits out.")
     if data is None and signature(function).parameters["data"].default is Parameter.empty:
         raise DataError(f"{name} needs data sets. Name their directory: --data DIR.")
     if data is not None and not data.is_dir():
         raise DataError(f"--data {data}: there is no such directory.")
+    if figure is None and is_figure:
+        figure = Path(f"{name}.svg")
     check_writable(figure)
     with waiting(f"computing {name}"):
         found = function(data, **({} if splits is None else {"splits": splits}))
     if as_json:
-        print_json({"table": name, "markdown": str(found)})
+        print_json({"figure" if is_figure else "table": name, "markdown": str(found)})
     else:
         print(found)
     if figure is not None:

@@ -1,1 +1,1 @@
-"""Tables of the papers, ours beside theirs."""
+"""Tables and figures of the papers, ours beside theirs."""

@@ -31,13 +31,15 @@ def box_plots(title: str, samples: Mapping[str, Mapping[str, Vector]], colours: 
     figure.suptitle(title, fontsize=10)
     axes = np.ravel(figure.subplots(rows, columns, squeeze=False))
     for ax, (case, errors) in zip(axes, samples.items(), strict=False):
-        _boxes(ax, case, errors, colours)
+        draw_boxes(ax, errors, colours)
+        ax.set_title(case, fontsize=9)
     for ax in axes[len(samples) :]:
         ax.set_axis_off()
     return figure
 
 
-def _boxes(ax: Any, case: str, errors: Mapping[str, Vector], colours: Mapping[str, str]) -> None:
+def draw_boxes(ax: Any, errors: Mapping[str, Vector], colours: Mapping[str, str]) -> None:
+    """Draw one box per method on matplotlib axes, of errors times 1000."""
     drawn = ax.boxplot(
         [1e3 * e for e in errors.values()], whis=(5, 95), showfliers=False, patch_artist=True, widths=0.7
     )
@@ -45,5 +47,4 @@ def _boxes(ax: Any, case: str, errors: Mapping[str, Vector], colours: Mapping[st
         box.set(facecolor=colours.get(method, DEFAULT_COLOUR), alpha=0.5, linewidth=0.8)
         median.set_color("black")
     ax.set_xticks(range(1, len(errors) + 1), list(errors), rotation=60, ha="right", fontsize=8)
-    ax.set_title(case, fontsize=9)
     ax.tick_params(axis="y", labelsize=8)

@@ -87,12 +87,12 @@ class Problem:
     seed: int
 
     @classmethod
-    def draw(cls, X: Matrix, y: Vector, seed: int, size: int) -> Self:
-        """Return a random split with ``size`` training rows."""
+    def draw(cls, X: Matrix, y: Vector, seed: int, size: int, width: float = GAUSSIAN_WIDTH) -> Self:
+        """Return a random split with ``size`` training rows, and its matrices of a Gaussian kernel."""
         rng = np.random.default_rng(seed)
         rows = rng.permutation(len(y))
         split = Split.of_rows(X, y, rows[:size], rows[size:])
-        kernel = RBF(GAUSSIAN_WIDTH)
+        kernel = RBF(width)
         landmarks = rng.choice(size, min(NYSTROM_LANDMARKS, size), replace=False)
         low_rank = leading_nystrom(kernel, split.X, landmarks, NYSTROM_COMPONENTS)
         return cls(split, DenseGram(kernel(split.X)), kernel(split.X_test, split.X), low_rank, seed)
