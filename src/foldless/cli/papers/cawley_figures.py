@@ -111,8 +111,8 @@ def figure_3(
         )
     )
     paper = (
-        "approximate and exact leave-one-out loss along each parameter, the other held at its best value. They agree near "
-        "the minimum and part where the fit is over-fitted."
+        "approximate and exact leave-one-out loss along each parameter, the other held at its best value. The approximation "
+        "is accurate enough to choose a model, but not to measure its performance unless the model is well tuned."
     )
     return PaperFigure(
         "cawley-fig3", "both leave-one-out losses", paper, panels, 2, (f"{rows} rows, seed {seed}.",)

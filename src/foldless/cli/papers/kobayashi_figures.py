@@ -53,8 +53,8 @@ def figure_3(data: Path, rows: int = TRAINING_ROWS, grid: Vector = GRID, seed: i
             )
         )
     paper = (
-        "KRIC (solid) and the test error (dashed) against C on the set rsy with a Gaussian width of 0.1: both fall and rise "
-        "together, and their minima lie close to each other. It does not name the machine."
+        "KRIC (solid) and the test error (dashed) against C on the set rsy with a Gaussian width of 0.1, an example of tuning "
+        "by KRIC. The text does not name the machine, and says nothing more about the curves."
     )
     remarks = (f"{rows} rows to train, {len(problem.split.y_test)} to test, seed {seed}.",)
     return PaperFigure("kobayashi-fig3", "tuning C by KRIC", paper, tuple(panels), 2, remarks)
