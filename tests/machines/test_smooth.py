@@ -7,6 +7,7 @@ from foldless.core.errors import NotPositiveDefinite, Undefined
 from foldless.grams import DenseGram, LowRankGram
 from foldless.machines import SmoothMachine
 from foldless.machines.losses import Logistic
+from foldless.machines.smooth import _Problem
 from oracles.klr import (
     FOLDS1,
     K1,
@@ -247,3 +248,13 @@ def test_a_few_points_seen_many_times_with_both_labels_fit_at_any_C(form, bias, 
     for C in (1e5, 1e7):
         s, design = solve(form(K), y, C, bias), Design(K, C, bias)
         np.testing.assert_allclose(s.z, design.F @ fit(design, y, np.ones(150)), atol=1e-3)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_chord_with_its_own_factors_is_the_newton_step(form, bias):
+    _, K, y = random_problem(0)
+    machine = SmoothMachine(Logistic(), C=3.0, bias=bias)
+    problem = _Problem(form(K), machine, y, np.ones(len(y)))
+    _, model = problem.initial_state(np.linspace(-1, 1, len(y)))
+    state = model.at(model.newton_point())
+    np.testing.assert_allclose(state.chord_point(state), state.newton_point(), rtol=0, atol=1e-12)

@@ -183,3 +183,9 @@ def test_targets_must_name_one_class_per_row():
         solve(DenseGram(np.eye(2)), np.array([[1, -1, -1], [-1, 1, -1.0]]))
     with pytest.raises(ValueError, match="C must be positive"):
         SoftmaxMachine(-1.0)
+
+
+def test_a_chord_with_its_own_factors_is_the_newton_step(form, bias):
+    K, Y = problem()
+    state = solve(form(K), Y, bias=bias).space.at(0.3 * solve(form(K), Y, bias=bias).x)
+    np.testing.assert_allclose(state.chord_point(state), state.newton_point(), rtol=0, atol=1e-12)

@@ -8,8 +8,12 @@ bias, :math:`1'a = 0`. One Newton step, in :mod:`foldless.machines.newton`, is
 
 .. math:: z^{+} = V (W z + a), \qquad \beta^{+} = W (z - z^{+}) + a, \qquad V = (A^{-1} + W)^{-1},  \tag{2}
 
-(V the bias-included limit where there is one), so that :math:`z^+ = A \beta^+ + b^+ 1`. The objective is
-:math:`\tfrac12 \beta' A \beta + \sum_i v_i \ell`.
+(V the bias-included limit where there is one), so that :math:`z^+ = A \beta^+ + b^+ 1`. From a point with
+:math:`z = A \beta + b 1` the same step with the V and W of an earlier point is
+
+.. math:: z^{+} = z + V (a - \beta), \qquad \beta^{+} = \beta + (a - \beta) - W (z^{+} - z).  \tag{3}
+
+The objective is :math:`\tfrac12 \beta' A \beta + \sum_i v_i \ell`.
 
 References
 ----------
@@ -105,8 +109,8 @@ class SmoothMachine(MachineWithC):
         v = row_weights(self, gram.n)
         curvature = v * self.loss.derivatives(y, np.full(gram.n, self._best_constant(y, v)))[1]
         stable = range_gram(gram, self.C * float(np.max(curvature)))
-        state = _Problem(stable, self, y, v).initial_state(start)
-        (_, z), n_iterations = minimise(state, self.decrement * v.sum(), f"C = {self.C:.3g}")
+        state, model = _Problem(stable, self, y, v).initial_state(start)
+        (_, z), n_iterations = minimise(state, self.decrement * v.sum(), f"C = {self.C:.3g}", model)
         return SmoothSolution(gram, self, y, v, z, n_iterations)
 
     def _best_constant(self, y: Vector, v: Vector) -> float:
@@ -122,16 +126,18 @@ class _Problem:
     y: Vector
     v: Vector
 
-    def initial_state(self, start: Vector | None) -> "_State":
+    def initial_state(self, start: Vector | None) -> tuple["_State", "_State | None"]:
         """Return the state of the best constant, or the one after a Newton step from ``start`` if that is better.
 
-        The outputs of another problem belong to no coefficients of this one; those after one Newton step do.
+        The outputs of another problem belong to no coefficients of this one; those after one Newton step do. The state
+        from which the step was taken is returned too.
         """
         constant = self._with_outputs(np.full(self.gram.n, self.machine._best_constant(self.y, self.v)))
         if start is None:
-            return constant
-        warm = constant.at(self._with_outputs(start).newton_point())
-        return warm if warm.value < constant.value else constant
+            return constant, None
+        model = self._with_outputs(start)
+        warm = constant.at(model.newton_point())
+        return (warm, model) if warm.value < constant.value else (constant, None)
 
     def _with_outputs(self, z: Vector) -> "_State":
         return _State(self, np.array([np.zeros_like(z), z]))
@@ -178,10 +184,23 @@ class _State:
 
     def newton_point(self) -> Matrix:
         """Return ``[beta, z]`` after the undamped step; eq. (2)."""
-        machine, r = self.problem.machine, self.w * self.z + self.a
-        factor = self.problem.gram.factor(machine.C * self.w, machine.bias)
-        z = machine.C * factor.covariance(r)
+        r = self.w * self.z + self.a
+        z = self._covariance(r)
         return np.array([r - self.w * z, z])
+
+    def chord_point(self, other: "_State") -> Matrix:
+        """Return ``[beta, z]`` after a step from another state with ``V`` and ``W`` of this one; eq. (3)."""
+        r = other.a - other.point[0]
+        dz = self._covariance(r)
+        return other.point + np.array([r - self.w * dz, dz])
+
+    def _covariance(self, r: Vector) -> Vector:
+        return self.problem.machine.C * self._factor.covariance(r)
+
+    @cached_property
+    def _factor(self) -> Factor:
+        machine = self.problem.machine
+        return self.problem.gram.factor(machine.C * self.w, machine.bias)
 
     def decrement(self, target: Matrix) -> float:
         """Return minus the gradient times the step to ``target``."""
@@ -201,7 +220,7 @@ class SmoothSolution:
     a, w, dw : arrays of shape (n,)
         Minus the first, the second and the third derivative of the weighted loss at ``z``.
     n_iterations : int
-        Newton steps that were needed.
+        Newton steps that were needed, without the first one of a warm start.
     """
 
     gram: Gram

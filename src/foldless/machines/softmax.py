@@ -85,8 +85,8 @@ class SoftmaxMachine(MachineWithC):
         if self.bias and np.any(v @ T == 0):
             raise Undefined("a class has no points: with a free bias the fit has no minimum.")
         problem = _Problem.of(gram, self.C, self.bias, T, v)
-        state, tolerance = problem.initial_state(start), self.decrement * float(v.sum())
-        return SoftmaxSolution(gram, self, problem, *minimise(state, tolerance, f"C = {self.C:.3g}"))
+        (state, model), tolerance = problem.initial_state(start), self.decrement * float(v.sum())
+        return SoftmaxSolution(gram, self, problem, *minimise(state, tolerance, f"C = {self.C:.3g}", model))
 
 
 def indicators(Y: Matrix) -> Matrix:
@@ -135,13 +135,17 @@ class _Problem:
     def has_bias(self) -> bool:
         return len(self.D) > 0 and self.D[-1] == 0
 
-    def initial_state(self, start: Matrix | None) -> "_State":
-        """Return the state of the best constants, or the one after a Newton step from ``start`` if that is better."""
+    def initial_state(self, start: Matrix | None) -> tuple["_State", "_State | None"]:
+        """Return the state of the best constants, or the one after a Newton step from ``start`` if that is better.
+
+        The state from which the step was taken is returned too.
+        """
         constant = self.at(self.constant())
         if start is None:
-            return constant
-        warm = self.at(_State(self, constant.point, start).newton_point())
-        return warm if warm.value < constant.value else constant
+            return constant, None
+        model = _State(self, constant.point, start)
+        warm = self.at(model.newton_point())
+        return (warm, model) if warm.value < constant.value else (constant, None)
 
     def constant(self) -> Matrix:
         """Return the coefficients of the best machine that has only biases."""
@@ -241,15 +245,26 @@ class _State:
 
     def newton_point(self) -> Matrix:
         """Return the coefficients after the undamped step; eq. (2)."""
+        r = np.einsum("nab,nb->na", self.W, self.z @ self.problem.Q) + self.a
+        return self._solved(self.problem.flat(r))
+
+    def chord_point(self, other: "_State") -> Matrix:
+        """Return the coefficients after a step from another state with the Hessian of this one."""
+        return other.point - self._solved(other.gradient)
+
+    def _solved(self, r: Vector) -> Matrix:
+        """Return ``P^{-1} r`` as (features, k - 1)."""
+        return self.problem.unflat(solve_lower(self.L, solve_lower(self.L, r), transposed=True))
+
+    @cached_property
+    def gradient(self) -> Vector:
+        """Derivative of the objective in the coefficients, class by class."""
         problem = self.problem
-        r = np.einsum("nab,nb->na", self.W, self.z @ problem.Q) + self.a
-        return problem.unflat(solve_lower(self.L, solve_lower(self.L, problem.flat(r)), transposed=True))
+        return (problem.D[:, None] * self.point).T.ravel() - problem.flat(self.a)
 
     def decrement(self, target: Matrix) -> float:
         """Return minus the gradient times the step to ``target``."""
-        problem, step = self.problem, (target - self.point).T.ravel()
-        gradient = (problem.D[:, None] * self.point).T.ravel() - problem.flat(self.a)
-        return float(-gradient @ step)
+        return float(-self.gradient @ (target - self.point).T.ravel())
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,7 +278,7 @@ class SoftmaxSolution:
     x : array of shape (r, k - 1)
         Coefficients of the features.
     n_iterations : int
-        Newton steps that were needed.
+        Newton steps that were needed, without the first one of a warm start.
     """
 
     gram: Gram

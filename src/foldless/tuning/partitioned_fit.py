@@ -181,6 +181,9 @@ class PrimalState:
         """Return where the undamped step leads."""
         return self.point - solve_cholesky(self.root, self.gradient[:, None])[:, 0]
 
+    def chord_point(self, other: Self) -> None:
+        """Return nothing: the gradient alone takes a pass over the rows, as a Newton step does."""
+
     def decrement(self, target: Vector) -> float:
         """Return minus the gradient times the step to ``target``."""
         return float(-self.gradient @ (target - self.point))
