@@ -11,9 +11,11 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from foldless import (
+    KernelClassifier,
     KernelLogisticRegression,
     KernelLSSVC,
     KernelPoissonRegressor,
+    KernelRegressor,
     KernelRidgeRegressor,
     KernelSVC,
 )
@@ -28,7 +30,7 @@ KERNEL = RBF(2.0, "fixed")
 
 @pytest.fixture
 def data(monkeypatch):
-    monkeypatch.setattr("foldless.estimators.dask_collections.PULLED_MAX_ROWS", 150)
+    monkeypatch.setattr("foldless.estimators.dask_fit.PULLED_MAX_ROWS", 150)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(N, 2))
     return X, np.round(np.exp(np.sin(2 * X[:, 0]) + 0.3 * X[:, 1] + 0.2 * rng.normal(size=N)))
@@ -219,3 +221,30 @@ def test_ctrl_c_while_a_cluster_computes_ends_the_fit_at_once(tmp_path):
         os.kill(process.pid, signal.SIGINT)
         assert process.stdout.readline() == "interrupted False\n"
         assert process.wait(timeout=60) == 0
+
+
+def test_the_default_estimators_choose_on_some_rows_and_fit_all(data, monkeypatch):
+    monkeypatch.setattr("foldless.estimators.choice.TUNED_MAX_ROWS", 150)
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    X, y = data
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "kind": np.where(X[:, 1] > 0, "up", "down"), "y": y})
+    frame.loc[3, "b"] = np.nan
+    table = dd.from_pandas(frame, npartitions=5)
+    columns = ["a", "b", "kind"]
+    classifier = KernelClassifier().fit(table[columns], table["y"] > 1)
+    assert classifier.best_estimator_.partitions_.n_rows == N
+    assert classifier.trials_
+    lazy = classifier.predict_proba(table[columns])
+    np.testing.assert_allclose(lazy.compute(), classifier.predict_proba(frame[columns]), atol=1e-9)
+    assert np.mean(classifier.predict(frame[columns]) == (y > 1)) > 0.85
+    regressor = KernelRegressor().fit(table[columns], table["y"])
+    assert regressor.best_estimator_.partitions_.n_rows == N
+    assert regressor.score(frame[columns], y) > 0.8
+    with pytest.raises(ValueError, match="no sample_weight"):
+        regressor.fit(table[columns], table["y"], sample_weight=y)
+
+
+def test_the_default_estimators_fit_a_small_collection_as_an_array(data):
+    X, y = data
+    rows, targets = da.from_array(X[:100], chunks=30), da.from_array(y[:100], chunks=30)
+    assert len(KernelRegressor().fit(rows, targets).loo_predict_) == 100

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
+from foldless import KernelLogisticRegression, KernelLSSVC, KernelSVC
 from foldless.criteria import LOO
 from foldless.criteria.left_out import left_out_outputs
 from foldless.grams import DenseGram
@@ -79,3 +80,14 @@ def test_classes_that_a_cell_lacks_are_unlikely_there(three_classes):
     Y = np.where(y[:, None] == np.arange(3), 1.0, -1.0)
     cells = fit_cells(RBF(2.0), SmoothMachine(Logistic(), 3.0), LOO(), X, Y, grow_cells(X, 25, overlap=0.0))
     assert np.array_equal(np.argmax(cells.expansion(RBF(2.0), X), axis=1), y)
+
+
+@pytest.mark.parametrize("estimator", [KernelLogisticRegression, KernelLSSVC, KernelSVC])
+def test_parameters_are_tuned_though_most_cells_have_one_class(estimator, rng):
+    X = rng.normal(size=(900, 2))
+    y = X[:, 0] + 0.3 * rng.normal(size=900) > 1.5
+    model = estimator(gram="cells", cell_size=100).fit(X, y)
+    one_class = [len(np.unique(y[rows])) == 1 for _, rows, _ in model.cells_.tree.route(X)]
+    assert np.mean(one_class) > 0.5
+    assert model.trace_[-1].n_rows < 301
+    assert np.mean(model.predict(X) != y) < 0.6 * np.mean(y)

@@ -185,14 +185,17 @@ class BaseKernelEstimator(DocLinkMixin, CallbackMixin, LeftOutMixin, BaseEstimat
         self.n_evaluations_ = len(self.trace_)
         for name, value in self._machine_params(selection.machine).items():
             setattr(self, f"{name}_", value)
-        if isinstance(selection.expansion, CellExpansion):
-            self.cells_: CellExpansion | None = selection.expansion
+        self._keep_function(cast(Expansion | CellExpansion, selection.expansion))
+
+    def _keep_function(self, function: Expansion | CellExpansion) -> None:
+        """Keep the fitted function as fitted attributes."""
+        if isinstance(function, CellExpansion):
+            self.cells_: CellExpansion | None = function
             return
-        expansion = cast(Expansion, selection.expansion)
         self.cells_ = None
-        self.X_fit_ = self._rows if self._pairwise else expansion.points
-        self.dual_coef_ = expansion.coefficients.T
-        self.intercept_ = expansion.intercept
+        self.X_fit_ = self._rows if self._pairwise else function.points
+        self.dual_coef_ = function.coefficients.T
+        self.intercept_ = function.intercept
 
     def params_at(self, theta: Vector) -> dict[str, Any]:
         """Return the parameters that make ``fit`` only solve at ``theta``: the kernel, fixed, and C or alpha."""

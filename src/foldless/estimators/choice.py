@@ -17,6 +17,7 @@ import time
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -24,7 +25,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.gaussian_process.kernels import Kernel, Product
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -37,6 +38,8 @@ from foldless.core.text_columns import naming_text_columns
 from foldless.estimators.base import BaseKernelEstimator, Seed
 from foldless.estimators.callbacks import CallbackMixin
 from foldless.estimators.columns import ColumnCodes, learn_codes
+from foldless.estimators.dask_collections import is_dask, lazy_rows
+from foldless.estimators.dask_fit import TUNED_MAX_ROWS, checked_collection
 from foldless.estimators.doc_links import DocLinkMixin
 from foldless.estimators.preparation import Preparation
 from foldless.estimators.uncertainty.learning_curve import LearningCurve
@@ -100,6 +103,8 @@ class BaseDefault(DocLinkMixin, CallbackMixin, BaseEstimator):
     def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, **checks: Any) -> Self:
         """Prepare the columns, let families and challengers compete, and keep the best."""
         check_options(self)
+        if is_dask(X):
+            return self._fit_collection(X, y, sample_weight)
         begun = time.perf_counter()
         self.column_codes_ = learn_codes(X)
         points, targets = self._validated(X, y, ensure_min_samples=MIN_ROWS, **checks)
@@ -125,6 +130,18 @@ class BaseDefault(DocLinkMixin, CallbackMixin, BaseEstimator):
         self.best_estimator_, self.trials_ = winner, Trials(trials)
         for warning in advice:
             warnings.warn(warning, stacklevel=3)
+        return self
+
+    def _fit_collection(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        """Choose on some rows of a Dask collection, then tune and fit the chosen estimator on all of it."""
+        collection, rng = checked_collection(self, X, y, sample_weight)
+        points, targets = collection.draw(min(collection.n, TUNED_MAX_ROWS), rng)
+        self.fit(points, targets)
+        if collection.n > TUNED_MAX_ROWS:
+            chosen = clone(self.best_estimator_)
+            if chosen.kernel == "auto" or isinstance(chosen.kernel, Families):
+                chosen.set_params(kernel=self.kernel_)
+            self.best_estimator_ = chosen.fit(lazy_rows(copy(self)._points, X), y)
         return self
 
     def _validated(self, X: Any, *y: Any, **checks: Any) -> Any:

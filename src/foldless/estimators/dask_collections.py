@@ -1,13 +1,12 @@
-"""Dask arrays and data frames into ``fit`` and ``predict``: rows that are in no one place.
+"""Dask arrays and data frames: rows that are in no one place.
 
-The parameters are chosen on some of the rows, which are pulled to the caller. The last fit, through landmarks, is a sum over
-the partitions; see :mod:`foldless.tuning.partitioned_fit`. Every pass is a graph of tasks that begins at the collection itself:
-no worker holds anything that could not be computed again, so that a worker that dies costs time and nothing else.
+Every pass over a collection is a graph of tasks that begins at the collection itself: no worker holds anything that could not be
+computed again, so that a worker that dies costs time and nothing else.
 """
 
 import sys
-import warnings
 from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
 from copy import copy
 from dataclasses import dataclass
 from functools import reduce, wraps
@@ -16,35 +15,14 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from foldless.core.contracts import Machine, Matrix, Vector
-from foldless.core.errors import LandmarkWarning, Undefined
+from foldless.core.contracts import Matrix, Vector
 from foldless.core.optional_imports import import_extra
-from foldless.core.parallel import workers
-from foldless.criteria.left_out import left_out_outputs, row_losses
 from foldless.estimators.columns import is_frame
-from foldless.estimators.landmarks import landmark_points
-from foldless.grams.landmarks import pivoted_landmarks
-from foldless.tuning.partitioned_fit import (
-    LandmarkFeatures,
-    PrimalState,
-    Sums,
-    minimise_sums,
-    outputs_left_out,
-    row_sums,
-)
 
-# Rows that are pulled to the caller, where landmarks are chosen among them; a collection of no more is fitted as an array.
-PULLED_MAX_ROWS = 20_000
-# Those of them on which the parameters are chosen: as many as a search makes use of.
-TUNED_MAX_ROWS = 5000
-DEFAULT_LANDMARKS = 1000
 # Sums that one task adds up.
 ADDED_AT_ONCE = 8
-# What an estimator must know to read rows.
-READING_ATTRIBUTES = ("n_features_in_", "feature_names_in_", "column_codes_", "classes_", "_single")
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -60,14 +38,24 @@ class PartitionedFit:
     n_search_rows : int
         Rows on which the parameters were chosen.
     n_landmarks : int
+        0 for a fit by cells.
+    n_cells : int
+        0 for a fit through landmarks.
     left_out_loss : float
-        Mean loss of all rows when each is left out of the last fit.
+        Mean loss of all rows when each is left out of the last fit; for cells a bound from above, see
+        :mod:`foldless.estimators.dask_cells`.
     """
 
     n_rows: int
     n_search_rows: int
     n_landmarks: int
+    n_cells: int
     left_out_loss: float
+
+    @property
+    def form(self) -> str:
+        """The form of the last fit, such as ``"1000 landmarks"`` or ``"667 cells"``."""
+        return f"{self.n_cells} cells" if self.n_cells else f"{self.n_landmarks} landmarks"
 
 
 def is_dask(X: Any) -> bool:
@@ -85,12 +73,13 @@ def lazy_on_dask(method: Method) -> Method:
             return method(self, X, *args, **options)
         # A later fit must not change what was promised for this one.
         model = copy(self)
-        return _lazy_rows(lambda rows: method(model, rows, *args, **options), X)
+        return lazy_rows(lambda rows: method(model, rows, *args, **options), X)
 
     return cast(Method, either)
 
 
-def _lazy_rows(compute: Callable[[Any], np.ndarray], X: Any) -> Any:
+def lazy_rows(compute: Callable[[Any], np.ndarray], X: Any) -> Any:
+    """Return ``compute`` of every partition as a Dask array."""
     dask, da = import_extra("dask", "dask"), import_extra("dask.array", "dask")
     example = compute(_example_rows(X))
     if isinstance(example, tuple):
@@ -171,33 +160,27 @@ class Reader:
         return points, Y, np.array([self.class_weight.get(label, 1.0) for label in labels.tolist()])
 
 
-@dataclass(frozen=True, eq=False)
-class Job:
-    """What all tasks of a fit have in common."""
-
-    reader: Reader
-    features: LandmarkFeatures
-    machine: Machine
-    loss: Any
-    C: float
-
-    def sums(self, beta: Vector, column: int, number: int, X: Any, y: Any) -> Sums:
-        """Return the sums over a partition."""
-        points, Y, v = self.reader(number, X, y)
-        with workers(1):
-            return row_sums(self.features, self.loss, beta, points, Y[:, column], v)
-
-    def left_out(self, beta: Vector, root: Matrix, column: int, number: int, X: Any, y: Any) -> float:
-        """Return the sum of the left-out losses of a partition."""
-        points, Y, v = self.reader(number, X, y)
-        y = Y[:, column]
-        with workers(1):
-            z = outputs_left_out(self.features, self.loss, self.C, beta, root, points, y, v)
-        return float(np.sum(row_losses(self.machine, y[:, None], z[:, None])))
-
-
 def _chosen(X: Any, y: Any, rows: np.ndarray) -> tuple[Any, np.ndarray]:
     return _safe_indexing(X, rows), np.asarray(y)[rows]
+
+
+def computed(*tasks: Any) -> tuple[Any, ...]:
+    """Return the results of tasks; one clear error if the cluster is lost on the way."""
+    dask = import_extra("dask", "dask")
+    try:
+        return tuple(dask.compute(*tasks))
+    except Exception as error:
+        if not _is_of_cluster(error):
+            raise
+        raise RuntimeError(
+            f"the Dask cluster was lost while it computed ({type(error).__name__}: {error}). Start another one and call fit "
+            "again; a search with a checkpoint goes on where it stood."
+        ) from error
+
+
+def _is_of_cluster(error: Exception) -> bool:
+    """Return whether an error is one of Dask's scheduler, and not of a task."""
+    return isinstance(error, CancelledError) or type(error).__module__.startswith("distributed.")
 
 
 def _added(terms: Sequence[Any]) -> Any:
@@ -216,7 +199,7 @@ class Collection:
         """Count the rows of all partitions."""
         dask = import_extra("dask", "dask")
         parts, task = _paired_parts(X, y), dask.delayed(_count, pure=False)
-        sizes = dask.compute(*[task(i, *part) for i, part in enumerate(parts)])
+        sizes = computed(*[task(i, *part) for i, part in enumerate(parts)])
         held = [i for i, n in enumerate(sizes) if n]
         return cls([parts[i] for i in held], [sizes[i] for i in held])
 
@@ -233,25 +216,30 @@ class Collection:
         rows = [
             np.sort(rng.choice(size, k, replace=False)) for size, k in zip(self.sizes, counts, strict=True)
         ]
-        drawn = dask.compute(*[task(*part, r) for part, r in zip(self.parts, rows, strict=True) if len(r)])
+        drawn = computed(*[task(*part, r) for part, r in zip(self.parts, rows, strict=True) if len(r)])
         return _stacked([X for X, _ in drawn]), np.concatenate([y for _, y in drawn])
 
-    def total(self, compute: Callable[..., Any], job: Job, *arguments: Any) -> Any:
-        """Return the sum of ``compute(job, *arguments, number, X, y)`` over all partitions, in a fixed order."""
+    def tasks(self, compute: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """Return the tasks ``compute(*arguments, number, X, y)`` of all partitions."""
         dask = import_extra("dask", "dask")
-        task, added = dask.delayed(compute, pure=False), dask.delayed(_added, pure=False)
-        shared = [dask.delayed(value, pure=False, traverse=False) for value in (job, *arguments)]
-        terms = [task(*shared, i, *part) for i, part in enumerate(self.parts)]
+        task = dask.delayed(compute, pure=False)
+        shared = [dask.delayed(value, pure=False, traverse=False) for value in arguments]
+        return [task(*shared, i, *part) for i, part in enumerate(self.parts)]
+
+    def total(self, compute: Callable[..., Any], *arguments: Any) -> Any:
+        """Return the sum of ``compute(*arguments, number, X, y)`` over all partitions, in a fixed order."""
+        dask = import_extra("dask", "dask")
+        terms, added = self.tasks(compute, *arguments), dask.delayed(_added, pure=False)
         while len(terms) > 1:
             terms = [added(terms[i : i + ADDED_AT_ONCE]) for i in range(0, len(terms), ADDED_AT_ONCE)]
-        return dask.compute(terms[0])[0]
+        return computed(terms[0])[0]
 
     def class_counts(self) -> dict[Any, int]:
         """Return how many rows each class has."""
         dask = import_extra("dask", "dask")
         task = dask.delayed(_label_counts, pure=False)
         total: dict[Any, int] = {}
-        for counts in dask.compute(*[task(y) for _, y in self.parts]):
+        for counts in computed(*[task(y) for _, y in self.parts]):
             for label, n in counts.items():
                 total[label] = total.get(label, 0) + n
         return total
@@ -273,118 +261,3 @@ def _stacked(parts: list[Any]) -> Any:
     if sp.issparse(parts[0]):
         return sp.vstack(parts, format="csr")
     return import_extra("pandas").concat(parts) if is_frame(parts[0]) else np.concatenate(parts)
-
-
-def fit_collection(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
-    """Tune on some rows of a Dask collection, and fit all of them through landmarks, partition by partition."""
-    if sample_weight is not None:
-        raise ValueError("a fit to Dask collections takes no sample_weight; leave it out, or pass arrays.")
-    collection = Collection.of(X, y)
-    rng = np.random.default_rng(0 if model.random_state is None else model.random_state)
-    points, targets = collection.draw(min(collection.n, PULLED_MAX_ROWS), rng)
-    if collection.n <= PULLED_MAX_ROWS:
-        return model.fit(points, targets)
-    _check_options(model)
-    some = rng.permutation(len(targets))[:TUNED_MAX_ROWS]
-    tuned = clone(model).set_params(gram="auto", n_components=None, landmarks=None)
-    tuned.fit(_safe_indexing(points, some), targets[some])
-    machine = tuned.selection_.machine
-    if machine.smooth_loss is None or not tuned._is_expansion:
-        raise ValueError(
-            f"{type(model).__name__} with these parameters cannot be fitted to a Dask collection: it is no sum over rows of a "
-            "smooth loss. Pass arrays, or use another loss, penalty or criterion."
-        )
-    reader = Reader(_reading_copy(model, tuned), model._class_weights_of(collection))
-    read = reader(0, points, targets)
-    features = LandmarkFeatures.of(tuned.kernel_, _landmarks(model, tuned, read[0], rng), machine.bias)
-    job = Job(reader, features, machine, *machine.smooth_loss)
-    fits = [_fit_column(job, collection, column, *read) for column in range(read[1].shape[1])]
-    loss = float(np.mean([value for _, value in fits]))
-    _warn_if_worse(tuned, loss)
-    record = PartitionedFit(collection.n, len(some), len(features.L), loss)
-    return _keep(model, tuned, features, np.column_stack([beta for beta, _ in fits]), record)
-
-
-def _check_options(model: Any) -> None:
-    if model.gram in ("dense", "cells"):
-        raise ValueError(
-            f"gram={model.gram!r} needs all rows in one place; use gram='auto' for a Dask collection of more than "
-            f"{PULLED_MAX_ROWS} rows."
-        )
-    if model.calibration != "same":
-        raise ValueError(
-            "calibration='split' needs all rows in one place; a Dask collection is fitted with 'same'."
-        )
-
-
-def _reading_copy(model: Any, tuned: Any) -> Any:
-    reader = clone(model)
-    known = vars(tuned)
-    vars(reader).update({name: known[name] for name in READING_ATTRIBUTES if name in known})
-    return reader
-
-
-def _landmarks(model: Any, tuned: Any, points: Any, rng: np.random.Generator) -> Any:
-    """Return the landmarks that the user gave, or rows of those that were pulled."""
-    if model.landmarks is None:
-        m = DEFAULT_LANDMARKS if model.n_components is None else model.n_components
-        with workers(model.n_jobs):
-            return points[pivoted_landmarks(tuned.kernel_, points, min(m, points.shape[0]), rng)]
-    if not sp.issparse(model.landmarks) and np.ndim(model.landmarks) == 1:
-        raise ValueError(
-            "the rows of a Dask collection have no numbers; give landmarks as points of shape (m, d)."
-        )
-    return landmark_points(model.landmarks, points, tuned.column_codes_)
-
-
-def _fit_column(
-    job: Job, collection: Collection, column: int, X: Any, Y: Matrix, v: Vector
-) -> tuple[Vector, float]:
-    """Return the coefficients of one column, and the mean left-out loss; the fit to the rows at hand is the start."""
-
-    def here(beta: Vector) -> Sums:
-        return row_sums(job.features, job.loss, beta, X, Y[:, column], v)
-
-    def everywhere(beta: Vector) -> Sums:
-        return collection.total(Job.sums, job, beta, column)
-
-    beta = np.zeros(job.features.width)
-    if job.features.bias:
-        beta[-1] = job.loss.start(Y[:, column], v)
-    first = PrimalState(here, job.C * collection.n / len(Y), job.features.penalty, beta)
-    begun = PrimalState(everywhere, job.C, job.features.penalty, minimise_sums(first, len(Y)))
-    beta = minimise_sums(begun, collection.n)
-    root = begun.at(beta).root
-    return beta, collection.total(Job.left_out, job, beta, root, column) / collection.n
-
-
-def _warn_if_worse(tuned: Any, loss: float) -> None:
-    """Warn if the fit to all rows does worse on left-out rows than the one to the rows that were pulled."""
-    selection = tuned.selection_
-    try:
-        losses = row_losses(selection.machine, selection.solution.Y, left_out_outputs(selection.solution))
-    except Undefined:
-        return
-    if loss > np.mean(losses) + 2 * np.std(losses) / np.sqrt(len(losses)):
-        message = (
-            f"the fit to all rows does worse on left-out rows (mean loss {loss:.4g}) than the fit to {len(losses)} of them "
-            f"({np.mean(losses):.4g}): the landmarks are too few for this kernel. Raise n_components."
-        )
-        warnings.warn(LandmarkWarning(message), stacklevel=4)
-
-
-def _keep(model: Any, tuned: Any, features: LandmarkFeatures, beta: Matrix, record: PartitionedFit) -> Any:
-    """Store the fit; what belongs to the rows that were pulled, such as their left-out outputs, is left out."""
-    parameters = model.get_params(deep=False)
-    kept = {
-        name: value
-        for name, value in vars(tuned).items()
-        if name not in parameters and not name.startswith("loo_") and name not in ("_left_out", "support_")
-    }
-    for name in set(vars(model)) - set(parameters):
-        delattr(model, name)
-    vars(model).update(kept)
-    coefficients, model.intercept_ = features.expansion(beta)
-    model.X_fit_, model.dual_coef_, model.cells_ = features.points, coefficients.T, None
-    model._training, model.partitions_ = None, record
-    return model

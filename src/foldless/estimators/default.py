@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from foldless.core.contracts import Matrix, Vector
 from foldless.estimators.base import BaseKernelClassifier, BaseKernelEstimator, BaseKernelRegressor
 from foldless.estimators.choice import BaseDefault
+from foldless.estimators.dask_collections import lazy_on_dask
 from foldless.estimators.docstrings import document_shared
 from foldless.estimators.logistic import KernelLogisticRegression
 from foldless.estimators.lssvc import KernelLSSVC
@@ -73,7 +74,7 @@ class KernelClassifier(ClassifierMixin, BaseDefault):
 
         Parameters
         ----------
-        X : data frame, array-like or sparse matrix of shape (n, d)
+        X : data frame, array-like, sparse matrix or Dask collection of shape (n, d)
             Missing numbers are NaN or None; a sparse matrix has none.
         y : array-like of shape (n,)
             Class labels.
@@ -98,10 +99,12 @@ class KernelClassifier(ClassifierMixin, BaseDefault):
     def _losses(self, fitted: Any) -> Vector:
         return -np.log(np.maximum(fitted.loo_own_proba_, np.finfo(float).tiny))
 
+    @lazy_on_dask
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Most likely class of each row of ``X``."""
         return self._best().predict(self._points(X))
 
+    @lazy_on_dask
     def predict_proba(self, X: ArrayLike) -> Matrix:
         """Class probabilities.
 
@@ -115,6 +118,7 @@ class KernelClassifier(ClassifierMixin, BaseDefault):
         """
         return self._best().predict_proba(self._points(X))
 
+    @lazy_on_dask
     def decision_function(self, X: ArrayLike) -> NDArray[Any]:
         """Outputs of the chosen machine.
 
@@ -211,7 +215,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, BaseDefault):
 
         Parameters
         ----------
-        X : data frame, array-like or sparse matrix of shape (n, d)
+        X : data frame, array-like, sparse matrix or Dask collection of shape (n, d)
             Missing numbers are NaN or None; a sparse matrix has none.
         y : array-like of shape (n,) or (n, n_outputs)
         sample_weight : array-like of shape (n,), default=None
@@ -230,6 +234,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, BaseDefault):
         residuals = fitted.loo_residuals_
         return np.sum(residuals.reshape(len(residuals), -1) ** 2, axis=1)
 
+    @lazy_on_dask
     def predict(
         self, X: ArrayLike, return_std: bool = False
     ) -> NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]:

@@ -87,7 +87,7 @@ relevance_ : array of shape (d,)
 column_codes_ : ColumnCodes or None
     The categories of a data frame that was fitted with ``kernel="auto"``.
 partitions_ : PartitionedFit or None
-    Rows, landmarks and left-out loss of a fit to a Dask collection; None after a fit to arrays.
+    Rows, form and left-out loss of a fit to a Dask collection; None after a fit to arrays.
 trace_ : Trace
     One :class:`Step` per evaluation: theta, value, seconds, why. ``trace_.to_frame()`` is a table with the natural values of
     the parameters.

@@ -18,7 +18,8 @@ from foldless.estimators.base import (
     Seed,
 )
 from foldless.estimators.calibration import calibrate
-from foldless.estimators.dask_collections import fit_collection, is_dask, lazy_on_dask
+from foldless.estimators.dask_collections import is_dask, lazy_on_dask
+from foldless.estimators.dask_fit import fit_collection
 from foldless.estimators.docstrings import document_shared
 from foldless.estimators.validation import regularisation
 from foldless.machines import LSSVM

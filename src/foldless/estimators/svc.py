@@ -26,7 +26,8 @@ from foldless.estimators.base import (
     probabilities,
 )
 from foldless.estimators.calibration import calibrate
-from foldless.estimators.dask_collections import fit_collection, is_dask, lazy_on_dask
+from foldless.estimators.dask_collections import is_dask, lazy_on_dask
+from foldless.estimators.dask_fit import fit_collection
 from foldless.estimators.docstrings import document_shared
 from foldless.estimators.uncertainty.guarantee import Conditions
 from foldless.estimators.uncertainty.left_out import LeftOutModels

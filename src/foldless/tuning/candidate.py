@@ -3,6 +3,7 @@ r"""One candidate kernel: a search on blocks of rows, stage by stage, and the la
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -34,6 +35,7 @@ from foldless.machines import NoMachine
 from foldless.searches.base import Search
 from foldless.tuning.last_fit import FittedForm, LastFit, loses
 from foldless.tuning.objective import UNDEFINED_ERRORS, Objective, with_parameters
+from foldless.tuning.polish import POLISH_MAX_EVALUATIONS, cell_objective
 from foldless.tuning.result import Selection
 from foldless.tuning.row_blocks import BlockObjective, Rows, search_stages
 from foldless.tuning.search_space import SearchSpace
@@ -43,8 +45,6 @@ from foldless.tuning.shared_cache import SharedGrams
 BOUND_FRACTION = 1e-3
 # A criterion on some hundred rows may be off by this fraction of its scale.
 SAMPLING_ERROR_FRACTION = 0.1
-# Cells, drawn at random, on which the parameters are adapted to cells, and evaluations that this may take.
-N_POLISH_CELLS, POLISH_MAX_EVALUATIONS = 3, 6
 # Searches that follow the first one because its criterion was wrong at the point found.
 MAX_CORRECTIONS = 5
 # Evaluations of such a search where there are several blocks of rows.
@@ -282,6 +282,13 @@ class CandidateTuner:
         points = self.X[rows][:, rows] if is_precomputed(kernel) else self.X[rows]
         return self.objective(kernel, self.search_machine.on_rows(rows), DenseBuilder(points), self.Y[rows])
 
+    def on_cells(self, kernel: Kernel, tree: CellTree) -> BlockObjective | None:
+        """Return the mean objective of some cells, drawn at random; None if nothing can be learned in any."""
+        cells = [rows for _, rows, _ in tree.route(self.X)]
+        drawn = (cells[i] for i in np.random.default_rng(self.seed).permutation(len(cells)))
+        parts = ((self.X[rows], self.Y[rows], self.search_machine.on_rows(rows)) for rows in drawn)
+        return cell_objective(self.on_rows(kernel, cells[0]), parts, self.options.n_jobs)
+
     def objective(self, kernel: Kernel, machine: Machine, builder: Any, Y: Matrix) -> Objective:
         """Return the objective for a builder, which is shared with other searches where that was asked for."""
         shared = self.gram.cache.builder(builder) if isinstance(self.gram, SharedGrams) else builder
@@ -430,12 +437,12 @@ class CandidateTuner:
 
         def polish(tree: CellTree) -> tuple[Kernel, Machine]:
             nonlocal polished
-            cells = [rows for _, rows, _ in tree.route(self.X)]
-            chosen = np.random.default_rng(self.seed).permutation(len(cells))[:N_POLISH_CELLS]
-            objective = self.on_blocks(kernel, [cells[i] for i in chosen])
-            polished = self.search_on(
-                objective, space, stage, begun, f"{section}.cells", POLISH_MAX_EVALUATIONS
-            )
+            objective = self.on_cells(kernel, tree)
+            if objective is not None:
+                name = f"{section}.cells"
+                # Where the criterion exists in none of these cells the parameters stay as they are.
+                with suppress(Undefined):
+                    polished = self.search_on(objective, space, stage, begun, name, POLISH_MAX_EVALUATIONS)
             return self.at(kernel, polished.outcome.best.theta)
 
         free = len(stage.outcome.best.theta) > 0 and not stage.outcome.stop.cut_short

@@ -1,0 +1,175 @@
+r"""The last fit to a Dask collection by cells; see :mod:`foldless.tuning.cellwise`.
+
+The tree is grown from some of the rows, which are at hand. Every partition sends its rows to the cells they belong to, and a
+task fits some cells exactly, with the rows that all partitions sent. What comes back are the functions of the cells, which are
+kept where ``fit`` was called: a fit by cells is as large as the rows.
+
+A row that belongs to several cells has an output in each of them, in different tasks. By the convexity of the loss
+
+.. math:: \ell\Bigl(y_i, \sum_c \omega_c(x_i) f_{c,-i}(x_i)\Bigr) \le \sum_c \omega_c(x_i)\, \ell(y_i, f_{c,-i}(x_i)),  \tag{1}
+
+and the right side is what the left-out loss of the fit is reported as.
+"""
+
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from math import ceil
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.gaussian_process.kernels import Kernel
+
+from foldless.core.contracts import Machine, Matrix, Vector
+from foldless.core.optional_imports import import_extra
+from foldless.core.parallel import workers
+from foldless.criteria.base import Criterion
+from foldless.criteria.left_out import row_losses
+from foldless.estimators.dask_collections import Collection, Reader, computed
+from foldless.estimators.landmarks import cell_rows
+from foldless.grams.cells import CellTree, grow_cells
+from foldless.grams.expansion import CellExpansion, Expansion
+from foldless.tuning.cellwise import fit_cell
+from foldless.tuning.last_fit import CELL_ROWS
+from foldless.tuning.polish import polish
+
+# Rows at hand for each cell, when the tree is grown.
+TREE_ROWS_PER_CELL = 30
+CELLS_PER_TASK = 8
+# Cells that are pulled to the caller, where the first of them in which something can be learned adapt the parameters.
+N_PULLED_CELLS = 8
+# Pieces that all partitions together send to all tasks: a scheduler has some milliseconds for each.
+MAX_PIECES = 50_000
+# Copies of one point cannot be cut apart; of a cell with more than this times the usual rows some are left out.
+MAX_ROWS_FACTOR = 3
+
+# The rows of a partition that belong to one cell: its number, points, targets, weights of rows, and weights of the cell.
+Piece = tuple[int, Any, Matrix, Vector, Vector]
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """What all tasks have in common."""
+
+    reader: Reader
+    tree: CellTree
+    machine: Machine
+    criterion: Criterion
+    max_rows: int
+
+    def route(self, task_of: NDArray[np.intp], number: int, X: Any, y: Any) -> list[list[Piece]]:
+        """Return the pieces of a partition, for each task those of its cells; cells of no task (-1) are left out."""
+        points, Y, v = self.reader(number, X, y)
+        pieces: list[list[Piece]] = [[] for _ in range(int(task_of.max()) + 1)]
+        for cell, rows, weights in self.tree.route(points):
+            if task_of[cell] >= 0:
+                pieces[task_of[cell]].append((cell, points[rows], Y[rows], v[rows], weights))
+        return pieces
+
+    def cells(self, pieces: list[list[Piece]]) -> dict[int, tuple[Any, Matrix, Vector, Vector]]:
+        """Return points, targets and both weights of every cell, in the order of the partitions."""
+        parts: dict[int, list[tuple[Any, Matrix, Vector, Vector]]] = {}
+        for cell, *arrays in (piece for of_partition in pieces for piece in of_partition):
+            parts.setdefault(cell, []).append(tuple(arrays))
+        return {
+            cell: self._thinned(*map(_stacked, zip(*found, strict=True))) for cell, found in parts.items()
+        }
+
+    def _thinned(self, X: Any, Y: Matrix, v: Vector, weights: Vector) -> tuple[Any, Matrix, Vector, Vector]:
+        limit = MAX_ROWS_FACTOR * self.max_rows
+        if len(Y) <= limit:
+            return X, Y, v, weights
+        rows = np.linspace(0, len(Y) - 1, limit).astype(np.intp)
+        return X[rows], Y[rows], v[rows], weights[rows] * len(Y) / limit
+
+    def fit(
+        self, kernel: Kernel, machine: Machine, pieces: list[list[Piece]]
+    ) -> dict[int, tuple[Expansion, float]]:
+        """Return function and left-out losses, summed as on the right of eq. (1), of every cell of a task."""
+        with workers(1):
+            return {cell: self._fit_cell(kernel, machine, *rows) for cell, rows in self.cells(pieces).items()}
+
+    def _fit_cell(
+        self, kernel: Kernel, machine: Machine, X: Any, Y: Matrix, v: Vector, weights: Vector
+    ) -> tuple[Expansion, float]:
+        machine = machine_of_rows(machine, v)
+        fit = fit_cell(kernel, machine, self.criterion, X, Y, np.arange(len(Y)))
+        losses = row_losses(machine, Y, fit.left_out)
+        return Expansion(X, fit.alpha, fit.b), float(weights @ losses)
+
+
+def _stacked(parts: tuple[Any, ...]) -> Any:
+    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+
+
+def machine_of_rows(machine: Machine, v: Vector) -> Machine:
+    """Return a machine for other rows than its own, with their weights if it has weights at all."""
+    known = {field.name for field in fields(machine)}  # type: ignore[arg-type]
+    changes: dict[str, Any] = {"row_counts": None} if "row_counts" in known else {}
+    if "weights" in known and machine.loss_weights is not None:
+        changes["weights"] = v
+    return replace(machine, **changes)  # type: ignore[type-var]
+
+
+def fit_cells_of(
+    model: Any, tuned: Any, collection: Collection, reader: Reader, points: Any, rng: np.random.Generator
+) -> tuple[Kernel, Machine, CellExpansion, float]:
+    """Return kernel and machine that suit the cells, the function that was fitted to all rows, and their left-out loss.
+
+    Parameters
+    ----------
+    model : estimator
+        Has the user's parameters.
+    tuned : estimator
+        Fitted to some of the rows: has the selection from which the search in the cells begins.
+    collection : Collection
+    reader : Reader
+    points : array or sparse matrix
+        Rows that are at hand.
+    rng : Generator
+    """
+    given, selection = cell_rows(model.cell_size), tuned.selection_
+    max_rows = CELL_ROWS if given is None else given
+    tree = _grown(collection, reader, points, max_rows, rng)
+    job = _Job(reader, tree, selection.machine, selection.criterion, max_rows)
+    kernel, machine = _polished(job, selection, collection, rng, model.n_jobs)
+    found = _fitted(job, kernel, machine, collection)
+    loss = sum(loss for _, loss in found.values()) / collection.n
+    return kernel, machine, CellExpansion(tree, tuple(found[cell][0] for cell in range(tree.n_cells))), loss
+
+
+def _grown(
+    collection: Collection, reader: Reader, points: Any, max_rows: int, rng: np.random.Generator
+) -> CellTree:
+    """Return a tree whose cells have about ``max_rows`` rows of the collection at most."""
+    wanted = min(collection.n, ceil(collection.n / max_rows * TREE_ROWS_PER_CELL))
+    if wanted > points.shape[0]:
+        points = reader(0, *collection.draw(wanted, rng))[0]
+    share = points.shape[0] / collection.n
+    return grow_cells(points, max(2, round(max_rows * share)))
+
+
+def _polished(
+    job: _Job, selection: Any, collection: Collection, rng: np.random.Generator, n_jobs: int | None
+) -> tuple[Kernel, Machine]:
+    """Return kernel and machine after a short search in a few cells, which are pulled to the caller."""
+    task_of = np.full(job.tree.n_cells, -1, dtype=np.intp)
+    task_of[rng.permutation(job.tree.n_cells)[:N_PULLED_CELLS]] = 0
+    pieces = computed(*collection.tasks(_Job.route, job, task_of))
+    pulled = job.cells([of_task[0] for of_task in pieces]).values()
+    return polish(selection, ((X, Y, machine_of_rows(selection.machine, v)) for X, Y, v, _ in pulled), n_jobs)
+
+
+def _fitted(
+    job: _Job, kernel: Kernel, machine: Machine, collection: Collection
+) -> dict[int, tuple[Expansion, float]]:
+    """Return function and left-out losses of every cell."""
+    dask = import_extra("dask", "dask")
+    n_tasks = max(1, min(ceil(job.tree.n_cells / CELLS_PER_TASK), MAX_PIECES // len(collection.parts)))
+    # Neighbouring cells are fitted by one task: their rows come from the same places of sorted collections.
+    task_of = np.arange(job.tree.n_cells) * n_tasks // job.tree.n_cells
+    routed = collection.tasks(_Job.route, job, task_of)
+    shared = dask.delayed(partial(_Job.fit, job, kernel, machine), pure=False, traverse=False)
+    fits = [shared([pieces[task] for pieces in routed]) for task in range(n_tasks)]
+    return {cell: fit for of_task in computed(*fits) for cell, fit in of_task.items()}
