@@ -255,6 +255,6 @@ def test_a_chord_with_its_own_factors_is_the_newton_step(form, bias):
     _, K, y = random_problem(0)
     machine = SmoothMachine(Logistic(), C=3.0, bias=bias)
     problem = _Problem(form(K), machine, y, np.ones(len(y)))
-    _, model = problem.initial_state(np.linspace(-1, 1, len(y)))
-    state = model.at(model.newton_point())
+    start = problem.with_outputs(np.linspace(-1, 1, len(y)))
+    state = start.at(start.newton_point())
     np.testing.assert_allclose(state.chord_point(state), state.newton_point(), rtol=0, atol=1e-12)

@@ -31,6 +31,7 @@ STALLED_DECREMENT = 1e-6  # relative to the objective; above, an objective that 
 MAX_ITERATIONS = 200
 SHORTEST_STEP = 1e-10  # as a fraction of the full step
 CHORD_SHRINKAGE = 0.1  # of the decrement by one chord; a chord that gains less is the last with its factors
+CHORD_ACCURACY = 1e-10  # decrement of the last chord, as a fraction of the tolerance
 ROUNDED_DECREMENT = 1e-30  # relative to the objective; no step makes it smaller
 
 
@@ -63,7 +64,7 @@ class NewtonState(Protocol):
 
 
 def minimise(
-    state: NewtonState, tolerance: float, where: str, model: NewtonState | None = None
+    state: NewtonState, tolerance: float, where: str, warm: NewtonState | None = None
 ) -> tuple[Matrix, int]:
     """Return the minimiser and the number of iterations.
 
@@ -75,14 +76,16 @@ def minimise(
         Largest decrement of a solution.
     where : str
         The regularisation, for error messages.
-    model : NewtonState, optional
-        The state from which a Newton step led to ``state``; its factors serve for the first chords.
+    warm : NewtonState, optional
+        Stands for the solution of another problem, and need not be a point of this one. The Newton step from it leads to one; if
+        that is better than ``state``, it is the start.
     """
-    if model is not None:
-        state, is_solved = _after_chords(model, state, np.inf, tolerance)
+    if warm is not None:
+        state, is_solved = _after_warm_step(state, warm, tolerance)
         if is_solved:
             return state.point, 0
-    last, model = np.inf, None
+    # Its factors are large.
+    last, warm = np.inf, None
     for iteration in range(1, MAX_ITERATIONS + 1):
         target = state.newton_point()
         decrement = state.decrement(target)
@@ -99,6 +102,12 @@ def minimise(
         if is_solved:
             return state.point, iteration
     raise Undefined(f"the Newton iteration did not converge in {MAX_ITERATIONS} steps ({where}).")
+
+
+def _after_warm_step(state: NewtonState, warm: NewtonState, tolerance: float) -> tuple[NewtonState, bool]:
+    """Return the state to start from, and whether it is a solution."""
+    first = state.at(warm.newton_point())
+    return _after_chords(warm, first, np.inf, tolerance) if first.value < state.value else (state, False)
 
 
 def _after_chords(
@@ -118,8 +127,8 @@ def _after_chords(
         Largest decrement of a solution.
     """
     before = state
-    # A Newton step squares the error, and with it about squares a small decrement; chords must arrive there themselves.
-    goal = max(min(tolerance, tolerance**2), ROUNDED_DECREMENT * max(1.0, state.value))
+    # A Newton step squares the error and so leaves a decrement far below the tolerance; chords must arrive there themselves.
+    goal = max(CHORD_ACCURACY * tolerance, ROUNDED_DECREMENT * max(1.0, state.value))
     while (target := model.chord_point(state)) is not None:
         decrement = state.decrement(target)
         if not decrement <= CHORD_SHRINKAGE * last:
@@ -127,6 +136,8 @@ def _after_chords(
         before, state, last = state, state.at(target), decrement
         if decrement <= goal:
             return state, True
+        if not state.is_curved:
+            return before, False
     return state, False
 
 

@@ -109,8 +109,13 @@ class SmoothMachine(MachineWithC):
         v = row_weights(self, gram.n)
         curvature = v * self.loss.derivatives(y, np.full(gram.n, self._best_constant(y, v)))[1]
         stable = range_gram(gram, self.C * float(np.max(curvature)))
-        state, model = _Problem(stable, self, y, v).initial_state(start)
-        (_, z), n_iterations = minimise(state, self.decrement * v.sum(), f"C = {self.C:.3g}", model)
+        problem = _Problem(stable, self, y, v)
+        (_, z), n_iterations = minimise(
+            problem.best_constant(),
+            self.decrement * float(v.sum()),
+            f"C = {self.C:.3g}",
+            None if start is None else problem.with_outputs(start),
+        )
         return SmoothSolution(gram, self, y, v, z, n_iterations)
 
     def _best_constant(self, y: Vector, v: Vector) -> float:
@@ -126,20 +131,12 @@ class _Problem:
     y: Vector
     v: Vector
 
-    def initial_state(self, start: Vector | None) -> tuple["_State", "_State | None"]:
-        """Return the state of the best constant, or the one after a Newton step from ``start`` if that is better.
+    def best_constant(self) -> "_State":
+        """Return the state of the best constant."""
+        return self.with_outputs(np.full(self.gram.n, self.machine._best_constant(self.y, self.v)))
 
-        The outputs of another problem belong to no coefficients of this one; those after one Newton step do. The state
-        from which the step was taken is returned too.
-        """
-        constant = self._with_outputs(np.full(self.gram.n, self.machine._best_constant(self.y, self.v)))
-        if start is None:
-            return constant, None
-        model = self._with_outputs(start)
-        warm = constant.at(model.newton_point())
-        return (warm, model) if warm.value < constant.value else (constant, None)
-
-    def _with_outputs(self, z: Vector) -> "_State":
+    def with_outputs(self, z: Vector) -> "_State":
+        """Return a state for given outputs; unless they are constant, no coefficients belong to them."""
         return _State(self, np.array([np.zeros_like(z), z]))
 
 

@@ -85,8 +85,14 @@ class SoftmaxMachine(MachineWithC):
         if self.bias and np.any(v @ T == 0):
             raise Undefined("a class has no points: with a free bias the fit has no minimum.")
         problem = _Problem.of(gram, self.C, self.bias, T, v)
-        (state, model), tolerance = problem.initial_state(start), self.decrement * float(v.sum())
-        return SoftmaxSolution(gram, self, problem, *minimise(state, tolerance, f"C = {self.C:.3g}", model))
+        constant = problem.at(problem.constant())
+        found = minimise(
+            constant,
+            self.decrement * float(v.sum()),
+            f"C = {self.C:.3g}",
+            None if start is None else _State(problem, constant.point, start),
+        )
+        return SoftmaxSolution(gram, self, problem, *found)
 
 
 def indicators(Y: Matrix) -> Matrix:
@@ -134,18 +140,6 @@ class _Problem:
     @property
     def has_bias(self) -> bool:
         return len(self.D) > 0 and self.D[-1] == 0
-
-    def initial_state(self, start: Matrix | None) -> tuple["_State", "_State | None"]:
-        """Return the state of the best constants, or the one after a Newton step from ``start`` if that is better.
-
-        The state from which the step was taken is returned too.
-        """
-        constant = self.at(self.constant())
-        if start is None:
-            return constant, None
-        model = _State(self, constant.point, start)
-        warm = self.at(model.newton_point())
-        return (warm, model) if warm.value < constant.value else (constant, None)
 
     def constant(self) -> Matrix:
         """Return the coefficients of the best machine that has only biases."""
