@@ -10,6 +10,7 @@ from bench.contenders.ours import (
     SVM,
     Foldless,
     FoldlessDefault,
+    FoldlessOnDask,
     FoldlessOneWidth,
     SearchedSVC,
 )
@@ -17,6 +18,6 @@ from bench.contenders.scikit import Boosting, Forest, GaussianProcess, Linear, N
 
 __all__ = [
     "LOGISTIC", "LSSVM", "RIDGE", "SVM",
-    "Boosting", "Contender", "Foldless", "FoldlessDefault", "FoldlessOneWidth", "Forest", "GaussianProcess", "GridSearch", "HalvingSearch", "Linear",
-    "LiquidSVM", "Measurement", "NystroemLinear", "OptunaSearch", "SearchedSVC", "SmallGridSearch", "TunedBoosting",
+    "Boosting", "Contender", "Foldless", "FoldlessDefault", "FoldlessOnDask", "FoldlessOneWidth", "Forest", "GaussianProcess", "GridSearch", "HalvingSearch",
+    "Linear", "LiquidSVM", "Measurement", "NystroemLinear", "OptunaSearch", "SearchedSVC", "SmallGridSearch", "TunedBoosting",
 ]  # fmt: skip

@@ -1,15 +1,18 @@
 """Estimators of foldless, as they come."""
 
 from dataclasses import dataclass
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from bench.contenders.base import EstimatorContender
+from bench.contenders.base import EstimatorContender, Measurement
 from bench.contenders.grids import scaled_svc
-from bench.problems import Task
+from bench.measure import error, timed
+from bench.problems import Split, Task
 from foldless import (
     KernelClassifier,
     KernelLogisticRegression,
@@ -19,6 +22,7 @@ from foldless import (
     KernelSearch,
     KernelSVC,
 )
+from foldless.core.optional_imports import import_extra
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,36 @@ class Foldless(EstimatorContender):
         """Return whether this is its task."""
         kind = "classes" if is_classifier(self.estimator) else "numbers"
         return task == kind and super().takes(task, rows, number)
+
+
+@dataclass(frozen=True)
+class FoldlessOnDask(Foldless):
+    """The same through a Dask cluster of two processes on this machine, from a directory of Parquet files."""
+
+    package = "distributed"
+    warms_up = False
+
+    def run(self, split: Split, task: Task, jobs: int) -> Measurement:
+        """Measure the fit, and the predictions of the test rows as an array; the files are written before."""
+        import dask.dataframe as dd
+        from distributed import Client, LocalCluster
+
+        pd, scaler = import_extra("pandas"), StandardScaler().fit(split.X)
+        columns = [f"x{i}" for i in range(split.X.shape[1])]
+        with (
+            TemporaryDirectory() as folder,
+            LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+            Client(cluster),
+        ):
+            for i, rows in enumerate(np.array_split(np.arange(len(split.y)), -(-len(split.y) // 25_000))):
+                part = pd.DataFrame(scaler.transform(split.X[rows]), columns=columns).assign(y=split.y[rows])
+                part.to_parquet(f"{folder}/{i:04d}.parquet")
+            table = dd.read_parquet(folder)
+            model = clone(self.estimator)
+            _, times = timed(lambda: model.fit(table[columns], table["y"]))
+        test = pd.DataFrame(scaler.transform(split.X_test), columns=columns)
+        wrong = error(task, split.y_test, model.predict(test))
+        return Measurement(*times, wrong, None, int(model.n_evaluations_))
 
 
 @dataclass(frozen=True)

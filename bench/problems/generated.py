@@ -71,6 +71,31 @@ def make_checkerboard(n: int, seed: int) -> Rows:
     return X, np.where(rng.random(n) < 0.05, 1 - y, y)
 
 
+def make_collisions(n: int, seed: int) -> Rows:
+    """Eighteen numbers of a collision: momenta, rapidities and angles of two particles, what is missing, and ten numbers made of them.
+
+    In one class, 46 of 100, momenta are a little larger, half of the pairs have masses about a broad peak, and what is missing tends to
+    point against the sum of both.
+    """
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n) < 0.46).astype(int)
+    p = rng.gamma(2.0, (1 + 0.35 * y)[:, None], size=(n, 3))
+    eta = rng.normal(size=(n, 2)) * (1.1 - 0.2 * y)[:, None]
+    phi = rng.uniform(-np.pi, np.pi, size=(n, 3))
+    opening = np.maximum(np.cosh(eta[:, 0] - eta[:, 1]) - np.cos(phi[:, 0] - phi[:, 1]), 1e-6)
+    peaked = rng.gamma(9.0, 0.4, size=n) / np.sqrt(2 * p[:, 0] * p[:, 1] * opening)
+    p[:, :2] *= np.where(rng.random(n) < 0.5 * y, peaked, 1.0)[:, None]
+    against = np.angle(-p[:, 0] * np.exp(1j * phi[:, 0]) - p[:, 1] * np.exp(1j * phi[:, 1]))
+    phi[:, 2] = np.where(rng.random(n) < 0.3 + 0.4 * y, against + 0.5 * rng.normal(size=n), phi[:, 2])
+    between = np.cos(phi[:, [0, 0, 1]] - phi[:, [1, 2, 2]])
+    pairs = p[:, [0, 0, 1]] * p[:, [1, 2, 2]]
+    mass = np.sqrt(2 * pairs[:, 0] * opening)
+    transverse = np.sqrt(2 * pairs[:, 1:] * (1 - between[:, 1:]))
+    total = np.abs(np.sum(p * np.exp(1j * phi), axis=1))
+    ratio, steep = p[:, 2] / p.sum(axis=1), np.abs(eta[:, 0] - eta[:, 1])
+    return np.column_stack([p, eta, phi, between, mass, transverse, total, ratio, steep, p.sum(axis=1)]), y
+
+
 def make_ten_classes(n: int, seed: int) -> Rows:
     """Ten overlapping clouds in eight inputs; the centres are always the same."""
     rng, centres = np.random.default_rng(seed), 1.5 * np.random.default_rng(0).normal(size=(10, 8))
@@ -94,6 +119,7 @@ GENERATED: dict[str, Problem] = {
         GeneratedProblem("ringnorm", "classes", lambda n, seed: make_ringnorm(n, random_state=seed)),
         GeneratedProblem("noisy", "classes", make_noisy),
         GeneratedProblem("checkerboard", "classes", make_checkerboard),
+        GeneratedProblem("collisions", "classes", make_collisions),
         GeneratedProblem("ten-classes", "classes", make_ten_classes),
         *(NoisyFunction(f"smooth-{d}", "numbers", smooth, d, 0.3) for d in (1, 2, 3, 8)),
         GeneratedProblem("five-inputs", "numbers", make_five_inputs, 120),

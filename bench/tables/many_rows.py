@@ -11,6 +11,7 @@ from bench.contenders import (
     RIDGE,
     Boosting,
     Contender,
+    FoldlessOnDask,
     Forest,
     LiquidSVM,
     NystroemLinear,
@@ -18,6 +19,9 @@ from bench.contenders import (
 from bench.markdown import error, grid, number, seconds
 from bench.results import Results, SizedSet
 from bench.tables.base import Table
+
+# What takes hours beyond these rows is left out there.
+SLOW_MAX_ROWS = 100_000
 
 
 class ManyRows(Table):
@@ -35,6 +39,8 @@ class ManyRows(Table):
         ("protein_casp", 40_000),
         ("checkerboard", 100_000),
         ("checkerboard", 1_000_000),
+        ("collisions", 100_000),
+        ("collisions", 1_000_000),
     )
     splits = range(80, 83)
     block_names = ("many_rows",)
@@ -43,9 +49,11 @@ class ManyRows(Table):
 
     @property
     def contenders(self) -> Sequence[Contender]:
-        """Ours for classes and for numbers, boosting, a forest, landmarks with a linear model, liquidSVM's cells."""
+        """Ours for classes and for numbers, ours on a cluster, boosting, a forest, landmarks with a linear model, liquidSVM's cells."""
         cells = LiquidSVM("liquidSVM, cells", cells=True)
-        return LOGISTIC, LSSVM, RIDGE, Boosting(), Forest(), NystroemLinear(), cells
+        on_dask = FoldlessOnDask("KernelLSSVC, Dask", LSSVM.estimator)
+        slow = Forest(max_rows=SLOW_MAX_ROWS), NystroemLinear(max_rows=SLOW_MAX_ROWS)
+        return LOGISTIC, LSSVM, RIDGE, on_dask, Boosting(), *slow, cells
 
     def blocks(self, results: Results) -> dict[str, str]:
         """Return error, seconds and megabytes of every contender."""
