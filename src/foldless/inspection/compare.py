@@ -6,7 +6,7 @@ split share distances, and the Grams and fits that every search over one machine
 
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -51,6 +51,8 @@ def compare(
     task: str = "auto",
     random_state: int = 0,
     n_jobs: int | None = None,
+    watch: Callable[[int, int], None] | None = None,
+    on_interrupt: str = "raise",
     **options: Any,
 ) -> Comparison:
     """Tune every machine by every criterion and measure their errors on rows held out.
@@ -78,6 +80,10 @@ def compare(
         Seed of the splits.
     n_jobs : int, optional
         Number of repeats in parallel, with one BLAS thread each; the times then include waiting for each other.
+    watch : callable, optional
+        Called as ``watch(done, total)`` before the first fit and after each.
+    on_interrupt : {"raise", "keep"}, default="raise"
+        What Ctrl-C does: ``"keep"`` returns the repeats that are complete, or the pairs that are done in the first one.
     **options
         Passed to all estimators: ``kernel``, ``search``, ``gram``, ``max_evaluations``, ...
 
@@ -107,8 +113,23 @@ def compare(
     labels = y if classes else None
     splits = [split_rows(len(y), holdout, random_state + r, labels) for r in range(repeats)]
     models = [pair.model for pair in pairs]
-    repeated = side_by_side([partial(_measure_all, models, X, y, *split) for split in splits], n_jobs)
-    rows = tuple(_row(pair, [one[i] for one in repeated]) for i, pair in enumerate(pairs))
+    repeated: list[list[_Measurement]] = [[] for _ in splits]
+
+    def measure(found: list[_Measurement], train: NDArray[np.intp], test: NDArray[np.intp]) -> None:
+        for one in _measurements(models, X, y, train, test):
+            found.append(one)
+            if watch is not None:
+                watch(sum(map(len, repeated)), len(models) * len(splits))
+
+    try:
+        if watch is not None:
+            watch(0, len(models) * len(splits))
+        side_by_side([partial(measure, found, *split) for found, split in zip(repeated, splits)], n_jobs)
+    except KeyboardInterrupt:
+        if on_interrupt != "keep" or not any(repeated):
+            raise
+    whole = [found for found in repeated if len(found) == len(pairs)] or [max(repeated, key=len)]
+    rows = tuple(_row(pair, [found[i] for found in whole]) for i, pair in enumerate(pairs[: len(whole[0])]))
     train, test = splits[0]
     return Comparison(rows, len(test) / len(train))
 
@@ -204,12 +225,13 @@ class _Measurement:
     note: str = ""
 
 
-def _measure_all(
+def _measurements(
     models: list[Pipeline], X: Matrix, y: NDArray[Any], train: NDArray[np.intp], test: NDArray[np.intp]
-) -> list[_Measurement]:
-    """Fit every model on one split and measure its error on the rows held out."""
+) -> Iterator[_Measurement]:
+    """Fit every model on one split and yield its error on the rows held out."""
     cache = GramCache()
-    return [_measure(cache, _sharing(clone(model), cache), X, y, train, test) for model in models]
+    for model in models:
+        yield _measure(cache, _sharing(clone(model), cache), X, y, train, test)
 
 
 def _sharing(model: Pipeline, cache: GramCache) -> Pipeline:
