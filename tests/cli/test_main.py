@@ -153,22 +153,71 @@ def test_compare_prints_every_pair_best_first(ripley, capsys):
     options = ["--machine", "logistic,lssvc", "--criterion", "loo, evidence", "--repeats", "2"]
     assert run(["compare", str(ripley / "train.csv"), "--target", "side", "--json", *options]) == 0
     lines = json.loads(capsys.readouterr().out)
-    assert {(line["machine"], line["criterion"]) for line in lines} == {
-        (machine, criterion) for machine in ("logistic", "lssvc") for criterion in ("loo", "evidence")
-    }
+    pairs = {(machine, criterion) for machine in ("logistic", "lssvc") for criterion in ("loo", "evidence")}
+    baselines = {("constant", ""), ("linear model", "")}
+    assert {(line["machine"], line["criterion"]) for line in lines} == pairs | baselines
     errors = [line["error"] for line in lines]
     assert errors == sorted(errors)
     assert run(["compare", str(ripley / "train.csv"), "--target", "side", *options]) == 0
     said = capsys.readouterr().out
-    for word in ("lssvc", "evidence", "±", "seconds"):
+    for word in ("lssvc", "evidence", "±", "seconds", "constant"):
         assert word in said
+    assert max(map(len, said.splitlines())) <= 80
+    # A line for the title, its blank, the headings and their rule, and one for every pair and baseline.
+    assert len(said.rstrip().splitlines()) == 4 + len(lines)
 
 
 def test_compare_knows_numbers_from_classes(tmp_path, capsys):
     path = write(tmp_path / "data.csv", "x,y", [(i / 7, i * i % 90) for i in range(40)])
     options = ["--task", "regression", "--criterion", "loo", "--machine", "ridge", "--repeats", "1", "--json"]
-    assert run(["compare", str(path), "--target", "y", *options]) == 0
+    assert run(["compare", str(path), "--target", "y", "--no-baselines", *options]) == 0
     assert [line["machine"] for line in json.loads(capsys.readouterr().out)] == ["ridge"]
+
+
+def test_ctrl_c_in_compare_prints_what_is_done(ripley, monkeypatch, capsys):
+    from foldless.inspection import compare as module
+
+    measure, fits = module._measure, []
+
+    def interrupted(*arguments):
+        fits.append(measure(*arguments))
+        if len(fits) == 4:
+            raise KeyboardInterrupt
+        return fits[-1]
+
+    monkeypatch.setattr(module, "_measure", interrupted)
+    options = ["--machine", "logistic,lssvc", "--criterion", "evidence", "--repeats", "3"]
+    assert run(["compare", str(ripley / "train.csv"), "--target", "side", *options]) == 130
+    said = capsys.readouterr()
+    assert "mean of 1 splits" in said.out
+    assert "interrupted after 3 of 6 fits" in said.err
+
+
+def test_options_list_the_names_that_exist():
+    from foldless import criteria, searches
+    from foldless.cli import options
+    from foldless.cli.commands.reproduce import names
+    from foldless.estimators.registry import MACHINES
+    from foldless.kernels.by_name import NAMED
+
+    assert set(options.MACHINE_NAMES) == set(MACHINES)
+    assert set(options.CRITERION_NAMES) == set(criteria.BY_NAME)
+    assert set(options.KERNEL_NAMES) == set(NAMED)
+    assert set(options.SEARCH_NAMES) == set(searches.BY_NAME)
+    assert set(options.REPRODUCED_NAMES) == set(names())
+
+
+def test_help_imports_neither_scikit_learn_nor_numpy():
+    code = "import sys; from foldless.cli.main import run; run(sys.argv[1:]); print(*sys.modules, sep='\\n')"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "tune", "--help"],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert "smoothed-span" in done.stdout.replace("\n", "")
+    assert not {"sklearn", "scipy", "numpy", "pyarrow"} & {*done.stdout.splitlines()}
 
 
 @pytest.mark.parametrize("option", ["--machine", "--criterion", "--holdout"])

@@ -4,9 +4,29 @@ From Python: ``read_table`` reads a file, ``run_experiment`` tunes a machine on 
 ``run`` does what the command line does.
 """
 
-from foldless.cli.experiment import Experiment, run_experiment
-from foldless.cli.files.read_table import Table, read_table
-from foldless.cli.main import run
-from foldless.cli.report import write_report
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from foldless.cli.experiment import Experiment, run_experiment
+    from foldless.cli.files.read_table import Table, read_table
+    from foldless.cli.main import run
+    from foldless.cli.report import write_report
 
 __all__ = ["Experiment", "Table", "read_table", "run", "run_experiment", "write_report"]
+
+_MODULES = {
+    "Experiment": "experiment",
+    "Table": "files.read_table",
+    "read_table": "files.read_table",
+    "run": "main",
+    "run_experiment": "experiment",
+    "write_report": "report",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for, so that ``foldless --help`` answers at once."""
+    if name not in _MODULES:
+        raise AttributeError(f"module 'foldless.cli' has no attribute {name!r}")
+    return getattr(import_module(f"foldless.cli.{_MODULES[name]}"), name)

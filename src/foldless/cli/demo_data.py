@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from foldless.cli.experiment import split_table
 from foldless.cli.files.encoding import Code, Encoder
 from foldless.cli.files.read_table import Table
+from foldless.cli.options import HOLDOUT_FRACTION
 from foldless.core.contracts import Vector
 from foldless.estimators import (
     KernelClassifier,
@@ -30,7 +31,6 @@ from foldless.estimators import (
 )
 from foldless.inspection.metrics import prediction_error
 
-HOLDOUT_FRACTION = 0.3
 N_SPLITS, WORKER_PROCESSES = 4, 2
 GRID_POINTS, CV_FOLDS = 5, 5
 OURS, GRID = "foldless", "same machine, 5 x 5 grid, 5 folds"

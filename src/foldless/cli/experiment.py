@@ -29,7 +29,7 @@ class HeldOut:
     Attributes
     ----------
     places : array of int
-        Their numbers in the table, from 0.
+        Their numbers in the file, from 0.
     X, y, predicted : arrays
     probabilities : array of shape (rows, classes) or None
     error : float
@@ -62,7 +62,7 @@ class Experiment:
     X, y : arrays
         The training rows, not scaled.
     places : array of int
-        The numbers of the training rows in the table, from 0.
+        The numbers of the training rows in the file, from 0.
     model : Pipeline
         Scaling, then the fitted estimator.
     seconds : float
@@ -219,8 +219,10 @@ def run_experiment(
     begun = time.perf_counter()
     model = _with_chosen_machine(model.fit(X, y))
     seconds = time.perf_counter() - begun
-    held_out = _predict_held_out(model, table.X[test], target[test], test, task) if len(test) else None
-    return Experiment(source, command, table, X, y, train, model, seconds, held_out)
+    held_out = (
+        _predict_held_out(model, table.X[test], target[test], table.places[test], task) if len(test) else None
+    )
+    return Experiment(source, command, table, X, y, table.places[train], model, seconds, held_out)
 
 
 def _predict_held_out(

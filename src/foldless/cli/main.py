@@ -1,7 +1,8 @@
 """The command line: arguments in, exit code out. A user's mistake is one line on stderr and exit code 2.
 
-The commands are in :mod:`foldless.cli.commands`. They are imported when the command line runs, because they need
-packages that the rest of foldless does without.
+The commands and their options are declared in :mod:`foldless.cli.app`, imported when the command line runs, because they
+need packages that the rest of foldless does without. What a command does is imported when it is called, so that help
+takes no time.
 """
 
 import os
@@ -10,8 +11,7 @@ import warnings
 from collections.abc import Sequence
 from typing import TextIO
 
-from foldless.cli.report import print_message
-from foldless.cli.terminal import EXIT_BROKEN_PIPE, EXIT_INTERRUPTED, EXIT_MISTAKE
+from foldless.cli.console import EXIT_BROKEN_PIPE, EXIT_INTERRUPTED, EXIT_MISTAKE, print_message
 from foldless.core.errors import FoldlessError
 
 
@@ -37,7 +37,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def _run(arguments: Sequence[str]) -> int:
     try:
-        from foldless.cli.commands import app
+        from foldless.cli.app import app
 
         code = app(args=list(arguments), prog_name="foldless", standalone_mode=False)
         sys.stdout.flush()

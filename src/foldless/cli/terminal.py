@@ -1,36 +1,43 @@
-"""What the commands share: the table they read, the files they write, what they print, and their exit codes."""
+"""What the commands share: the table they read, the files they write, and what they print."""
 
 import json
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TextIO
 
+from foldless.cli.console import console, print_message
 from foldless.cli.experiment import Experiment
+from foldless.cli.files.columns import UnusableColumns
 from foldless.cli.files.read_table import Table, read_table
-from foldless.cli.report import Findings, console, print_message, write_report
+from foldless.cli.files.sheet import show
+from foldless.cli.report import Findings, write_report
 from foldless.core.errors import DataError
 from foldless.estimators.registry import MACHINES
 
-EXIT_MISTAKE, EXIT_INTERRUPTED, EXIT_BROKEN_PIPE = 2, 130, 141
 
+def training_table(path: Path, target: str | None, task: str, machine: str | None, **options: Any) -> Table:
+    """Read a table with a target, and print a verdict on every column if several cannot be used.
 
-def training_table(
-    path: Path,
-    target: str | None,
-    drop: Sequence[str] | None,
-    impute: bool,
-    task: str,
-    machine: str | None,
-    max_rows: int | None = None,
-) -> Table:
-    """Read a table with a target; if ``task`` is ``"auto"``, a machine that does only one task decides."""
+    Parameters
+    ----------
+    path, target
+    task : str
+        If it is ``"auto"``, a machine that does only one task decides.
+    machine : str, optional
+    **options
+        Of :func:`foldless.cli.read_table`.
+    """
     if task == "auto" and machine in MACHINES:
         task = MACHINES[machine].task
-    table = read_table(path, target, drop=drop or (), impute=impute, task=task, max_rows=max_rows)
+    try:
+        table = read_table(path, target, task=task, **{**options, "drop": options.get("drop") or ()})
+    except UnusableColumns as error:
+        print_notes(f"{show(name)}: {verdict}" for name, verdict in error.verdicts.items())
+        raise
     table.target()
     return table
 
@@ -87,3 +94,31 @@ def progress_verbosity() -> int:
 def waiting(what: str) -> AbstractContextManager[Any]:
     """Return a context that shows a spinner and a text, where stderr is a terminal."""
     return console(stderr=True).status(what) if sys.stderr.isatty() else nullcontext()
+
+
+class Counter:
+    """How many of some tasks are done, shown on stderr if it is a terminal."""
+
+    def __init__(self, status: Any = None) -> None:
+        self.done, self.total, self._status = 0, 0, status
+
+    def __call__(self, done: int, total: int) -> None:
+        """Take note that so many are done."""
+        self.done, self.total = done, total
+        if self._status is not None:
+            self._status.update(str(self))
+
+    def __str__(self) -> str:
+        return f"{self.done} of {self.total} fits"
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all tasks were done."""
+        return self.done == self.total
+
+
+@contextmanager
+def counting() -> Iterator[Counter]:
+    """Give a :class:`Counter`, which is shown for the time of the context."""
+    with waiting("preparing") as status:
+        yield Counter(status)

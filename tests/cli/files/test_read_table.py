@@ -290,12 +290,6 @@ def test_files_that_do_not_fit_together_are_named_with_the_column(parts):
     assert "no file *.parquet" in refusal(parts.parent / "empty", "y")
 
 
-def test_parquet_dates_are_refused_by_name(tmp_path):
-    path = tmp_path / "dates.parquet"
-    pq.write_table(pa.table({"when": pa.array([0, 1, 2, 3], pa.timestamp("s")), "y": [0, 1, 0, 1]}), path)
-    assert "'when' holds timestamp" in refusal(path, "y")
-
-
 ARFF = """% a comment
 @RELATION "small set"
 
@@ -412,7 +406,7 @@ def test_npz_never_unpickles(tmp_path):
         ("y\n0\n1\n0\n1\n", "t.csv", ["no column is left"]),
         ("a,Yield\n1,0\n2,1\n3,0\n4,1\n", "t.csv", ["no column 'y'", "'a', 'Yield'"]),
         ("a,y\n1,0\n2,1\n" + "3" * 200_000 + ",0\n4,1\n", "t.csv", ["field larger than", "line 3"]),
-        ("a,y\n1,caf\xe9\n".encode("latin-1"), "t.csv", ["0xe9 on line 2", "UTF-8"]),
+        (b"a,y\n1,caf\x81\n", "t.csv", ["0x81 on line 2", "UTF-8"]),
         (PLAIN.encode("utf-16"), "t.csv", ["UTF-16"]),
         (bytes(range(256)) * 8, "t.csv", ["not a text file"]),
         (b"PAR1" + bytes(200), "t.parquet", ["Parquet"]),
@@ -420,7 +414,7 @@ def test_npz_never_unpickles(tmp_path):
         (b"\x1f\x8b" + bytes(50), "t.csv.gz", ["cannot be read"]),
         ("1 1:a\n", "t.svm", ["LIBSVM"]),
         ("hello", "t.svm", ["LIBSVM"]),
-        ("x", "t.xlsx", [".xlsx files are not read", "CSV"]),
+        ("x", "t.xlsx", ["Excel"]),
         ("x", "t.pkl", [".pkl files are not read"]),
     ],
 )

@@ -1,35 +1,29 @@
 """``foldless compare``: every machine by every criterion on the same splits."""
 
+import time
+import warnings
+from dataclasses import replace
 from math import isfinite, isnan
+from pathlib import Path
 from typing import Any
 
-from foldless.cli.demo_data import HOLDOUT_FRACTION
-from foldless.cli.experiment import check_holdout
-from foldless.cli.options import (
-    CriterionNames,
-    Data,
-    Drop,
-    Holdout,
-    Impute,
-    Jobs,
-    Json,
-    KernelNames,
-    MachineNames,
-    Repeats,
-    Scale,
-    SearchName,
-    Seed,
-    Target,
-    Task,
-    TaskName,
-    parse_kernels,
-    split_names,
-)
-from foldless.cli.report import PARAMETER_TITLES, console, number, percent, table
-from foldless.cli.terminal import print_json, print_notes, training_table, waiting
-from foldless.inspection.compare import compare as compare_all
+import numpy as np
+from sklearn.base import clone
 
-COLUMNS = ("machine", "criterion", "chosen", "value", "held-out error", "seconds")
+from foldless.cli.console import EXIT_INTERRUPTED, console, print_message, table
+from foldless.cli.experiment import check_holdout
+from foldless.cli.files.read_table import Table
+from foldless.cli.options import Task, parse_kernels, split_names
+from foldless.cli.report import number, percent
+from foldless.cli.report.baselines import simple_models
+from foldless.cli.terminal import counting, print_json, print_notes, training_table
+from foldless.inspection.compare import compare as compare_all
+from foldless.inspection.comparison import Row
+from foldless.inspection.metrics import prediction_error
+from foldless.tuning.validation_split import split_rows
+
+COLUMNS = ("machine", "criterion", "chosen", "held-out error", "seconds")
+SHORT_TITLES = {"length_scale": "scale"}
 # Entries of a line of the comparison that are not chosen parameters.
 MEASURED = {
     *("machine", "criterion", "title", "value", "unit", "error", "sd"),
@@ -38,27 +32,27 @@ MEASURED = {
 
 
 def compare(
-    data: Data,
-    target: Target = None,
-    as_json: Json = False,
-    seed: Seed = 0,
-    jobs: Jobs = None,
-    criterion: CriterionNames = None,
-    machine: MachineNames = None,
-    kernel: KernelNames = "rbf",
-    search: SearchName = None,
-    impute: Impute = False,
-    drop: Drop = None,
-    task: TaskName = Task.auto,
-    holdout: Holdout = HOLDOUT_FRACTION,
-    repeats: Repeats = 5,
-    scale: Scale = True,
-) -> None:
-    """Tune every machine by every criterion and measure the error on rows held out."""
-    rows = training_table(data, target, drop, impute, task.value, machine)
+    data: Path,
+    target: str | None,
+    as_json: bool,
+    seed: int,
+    jobs: int | None,
+    criterion: str | None,
+    machine: str | None,
+    kernel: str | None,
+    search: str | None,
+    task: Task,
+    holdout: float,
+    repeats: int,
+    scale: bool,
+    baselines: bool,
+    **reading: Any,
+) -> int:
+    """Print the errors of machines tuned by criteria on rows held out, also after Ctrl-C, and return the exit code."""
+    rows = training_table(data, target, task.value, machine, **reading)
     check_holdout(rows, holdout)
     y, kind = rows.target()
-    with waiting(f"{repeats} splits of every machine and criterion"):
+    with counting() as progress:
         found = compare_all(
             rows.X,
             y,
@@ -70,30 +64,61 @@ def compare(
             task=kind,
             random_state=seed,
             n_jobs=jobs,
+            watch=progress,
+            on_interrupt="keep",
             **({} if search is None else {"search": search}),
             kernel=parse_kernels(kernel),
         )
+    done = found.errors.shape[0]
+    if baselines:
+        simple = _baseline_rows(rows, holdout, seed, done)
+        found = replace(found, rows=(*found.rows, *simple))
     lines = found.sorted_lines()
     if as_json:
         print_json([_without_infinities(line) for line in lines])
-        return
-    print_notes(rows.notes)
-    title = f"{data.name}: {rows.target_name}, mean of {repeats} splits"
-    console().print(table(title, [_cells(line, kind == "classification") for line in lines], COLUMNS))
-    print_notes(f"{line['machine']} {line['criterion']}: {line['note']}" for line in lines if line["note"])
+    else:
+        print_notes(rows.notes)
+        title = f"{data.name}: {rows.target_name}, mean of {done} splits"
+        console().print(table(title, [_cells(line, kind == "classification") for line in lines], COLUMNS))
+        print_notes(
+            f"{line['machine']} {line['criterion']}: {line['note']}" for line in lines if line["note"]
+        )
+    if not progress.is_complete:
+        print_message(f"interrupted after {progress}; this is what was done.")
+        return EXIT_INTERRUPTED
+    return 0
+
+
+def _baseline_rows(rows: Table, holdout: float, seed: int, repeats: int) -> list[Row]:
+    """Return what the commonest class or the mean, and a linear model, reach on the same splits."""
+    y, task = rows.target()
+    labels = y if task == "classification" else None
+    splits = [split_rows(len(y), holdout, seed + r, labels) for r in range(repeats)]
+    found = []
+    for name, model in zip(("constant", "linear model"), simple_models(task == "classification").values()):
+        errors, seconds = np.empty(repeats), np.empty(repeats)
+        for r, (train, test) in enumerate(splits):
+            begun = time.perf_counter()
+            with warnings.catch_warnings():
+                # A linear model that has not converged is no concern of the reader.
+                warnings.simplefilter("ignore")
+                fitted: Any = clone(model).fit(rows.X[train], y[train])
+            seconds[r] = time.perf_counter() - begun
+            errors[r] = prediction_error(y[test], fitted.predict(rows.X[test]), task == "classification")
+        found.append(Row(name, "", errors, np.full(repeats, np.nan), seconds, {}))
+    return found
 
 
 def _cells(line: dict[str, Any], is_classification: bool) -> tuple[str, ...]:
     """Return the texts of one line of the table."""
     show = percent if is_classification else number
     chosen = ", ".join(
-        f"{PARAMETER_TITLES.get(name, name)} {number(value)}"
+        f"{SHORT_TITLES.get(name, name)} {value:.3g}"
         for name, value in line.items()
         if name not in MEASURED and not isnan(value)
     )
     error = show(line["error"]) + ("" if isnan(line["sd"]) else f" ± {show(line['sd'])}")
-    value = f"{number(line['value'])} {line['unit']}"
-    return line["machine"], line["criterion"], chosen, value, error, f"{line['seconds']:.2f}"
+    return line["machine"], line["criterion"], chosen, error, f"{line['seconds']:.2f}"
 
 
 def _without_infinities(line: dict[str, Any]) -> dict[str, Any]:

@@ -1,15 +1,16 @@
 """``foldless demo``: two embedded tables, with the default of foldless and with what people would use."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 
-from foldless.cli.demo_data import HOLDOUT_FRACTION, Scores, breast_cancer, diabetes, measure, verdict
+from foldless.cli.console import console, table
+from foldless.cli.demo_data import Scores, breast_cancer, diabetes, measure, verdict
 from foldless.cli.experiment import run_experiment
 from foldless.cli.files.read_table import Table
-from foldless.cli.options import Json, Seed, typer
-from foldless.cli.report import console, number, percent, table, to_plain_data
+from foldless.cli.options import HOLDOUT_FRACTION
+from foldless.cli.report import number, percent, to_plain_data
 from foldless.cli.terminal import (
     check_writable,
     command_line,
@@ -21,11 +22,7 @@ from foldless.cli.terminal import (
 from foldless.core.contracts import Vector
 
 
-def demo(
-    report: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
-    as_json: Json = False,
-    seed: Seed = 0,
-) -> None:
+def demo(report: Path, as_json: bool, seed: int) -> None:
     """Fit two embedded tables beside a grid search, a linear model and boosting, and write a report."""
     check_writable(report)
     results: dict[str, Any] = {}

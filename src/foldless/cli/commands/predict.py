@@ -7,14 +7,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import Any, TextIO
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 
 from foldless.cli.files.model_file import ModelFile, load_model
 from foldless.cli.files.read_table import Table, read_new
-from foldless.cli.options import Json, typer
 from foldless.cli.terminal import check_writable, print_json, print_notes
 from foldless.core.atomic_write import written_whole
 from foldless.core.contracts import Matrix
@@ -27,28 +26,7 @@ Columns = dict[str, list[Any]]
 
 
 def predict(
-    model: Annotated[
-        Path, typer.Argument(help="A file written by `foldless tune --save`.", show_default=False)
-    ],
-    data: Annotated[
-        Path, typer.Argument(help="Rows to predict; columns are found by name.", show_default=False)
-    ],
-    output: Annotated[Path | None, typer.Option(help="Write the CSV there instead of printing it.")] = None,
-    interval: Annotated[
-        float | None,
-        typer.Option(
-            help="Level of prediction intervals such as 0.9: adds the columns lower and upper.",
-            show_default=False,
-        ),
-    ] = None,
-    sets: Annotated[
-        float | None,
-        typer.Option(
-            help="Level of sets of classes such as 0.9: adds the column set, the classes, separated by |.",
-            show_default=False,
-        ),
-    ] = None,
-    as_json: Json = False,
+    model: Path, data: Path, output: Path | None, interval: float | None, sets: float | None, as_json: bool
 ) -> None:
     """Predict the rows of a table: one line each, with probabilities where the machine has them."""
     check_writable(output)
@@ -64,8 +42,9 @@ def predict(
 
 @dataclass(frozen=True)
 class Answers:
-    """What is written about some rows: predictions, probabilities of the classes, and further columns."""
+    """What is written about some rows: their names, predictions, probabilities of the classes, and further columns."""
 
+    names: Columns
     predicted: list[Any]
     probabilities: dict[Any, list[float]]
     sure: Columns
@@ -82,7 +61,8 @@ def _answers(
         notes = [*([loaded.note] if loaded.note else []), *table.notes, *warned]
         print_notes([note for note in notes if note not in printed])
         printed.update(notes)
-        yield Answers(predicted, probabilities, sure)
+        names = {} if table.ids is None else {str(loaded.encoder.id_name): table.ids}
+        yield Answers(names, predicted, probabilities, sure)
 
 
 def _write(target: str | None, parts: Iterable[Answers], as_json: bool, file: TextIO) -> None:
@@ -140,9 +120,11 @@ def _write_csv(file: TextIO, target: str | None, parts: Iterable[Answers]) -> No
     for i, answers in enumerate(parts):
         if i == 0:
             named = [f"probability of {label}" for label in answers.probabilities]
-            writer.writerow([target, *named, *answers.sure])
+            writer.writerow([*answers.names, target, *named, *answers.sure])
         columns = [[_cell(value) for value in values] for values in answers.sure.values()]
-        writer.writerows(zip(answers.predicted, *answers.probabilities.values(), *columns))
+        writer.writerows(
+            zip(*answers.names.values(), answers.predicted, *answers.probabilities.values(), *columns)
+        )
 
 
 def _cell(value: Any) -> Any:
@@ -151,6 +133,8 @@ def _cell(value: Any) -> Any:
 
 def _objects(answers: Answers) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = [{"prediction": value} for value in answers.predicted]
+    for ids in answers.names.values():
+        rows = [{"id": name, **row} for name, row in zip(ids, rows)]
     if answers.probabilities:
         for row, p in zip(rows, zip(*answers.probabilities.values())):
             row["probabilities"] = dict(zip(map(str, answers.probabilities), p))

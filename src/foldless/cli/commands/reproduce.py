@@ -5,13 +5,11 @@ from importlib import import_module
 from inspect import Parameter, signature
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Annotated
 
 from foldless.cli import papers
-from foldless.cli.options import Json, completing, typer
+from foldless.cli.console import print_message
 from foldless.cli.papers.figure import PaperFigure
 from foldless.cli.papers.table import PaperTable
-from foldless.cli.report import print_message
 from foldless.cli.terminal import check_writable, print_json, waiting
 from foldless.core.errors import DataError, UnknownName
 
@@ -40,31 +38,7 @@ def function_of(name: str) -> Callable[..., PaperTable | PaperFigure]:
     return next(functions[name] for functions in map(_functions, _modules()) if name in functions)
 
 
-def reproduce(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME",
-            help="A table, for instance li-2, or a figure, for instance sugiyama-fig5.",
-            autocompletion=lambda incomplete: completing(names())(incomplete),
-        ),
-    ],
-    data: Annotated[
-        Path | None,
-        typer.Option(help="Directory with the data sets as .npz files; not needed for simulated data."),
-    ] = None,
-    splits: Annotated[
-        int | None, typer.Option(help="Fewer splits than the paper, for a quick check.", min=1)
-    ] = None,
-    figure: Annotated[
-        Path | None,
-        typer.Option(
-            help="File to draw it to, .png, .svg or .pdf; for a figure NAME.svg if not given. "
-            "Some tables have box plots in the paper."
-        ),
-    ] = None,
-    as_json: Json = False,
-) -> None:
+def reproduce(name: str, data: Path | None, splits: int | None, figure: Path | None, as_json: bool) -> None:
     """Print a table of a paper, ours beside theirs, or draw a figure of it."""
     if name not in names():
         raise UnknownName("NAME", name, names())

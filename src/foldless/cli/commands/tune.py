@@ -3,46 +3,14 @@
 import warnings
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from foldless.cli.console import EXIT_INTERRUPTED, console, print_message, table
 from foldless.cli.experiment import Experiment, run_experiment
 from foldless.cli.files.model_file import save_model
-from foldless.cli.options import (
-    Baselines,
-    Budget,
-    Compared,
-    CriterionName,
-    Data,
-    Drop,
-    Holdout,
-    Impute,
-    Jobs,
-    Json,
-    KernelNames,
-    MachineName,
-    MaxRows,
-    Report,
-    Save,
-    Scale,
-    SearchName,
-    Seed,
-    Target,
-    Task,
-    TaskName,
-    parse_kernels,
-    typer,
-)
-from foldless.cli.report import (
-    Findings,
-    cautions,
-    console,
-    facts,
-    headline,
-    print_message,
-    table,
-    to_plain_data,
-)
+from foldless.cli.options import Task, parse_kernels
+from foldless.cli.report import Findings, cautions, facts, headline, to_plain_data
 from foldless.cli.terminal import (
-    EXIT_INTERRUPTED,
     check_writable,
     command_line,
     print_json,
@@ -62,35 +30,33 @@ COMPARISON_REPEATS = 5
 
 
 def tune(
-    data: Data,
-    target: Target = None,
-    report: Report = None,
-    save: Save = None,
-    as_json: Json = False,
-    seed: Seed = 0,
-    jobs: Jobs = None,
-    time_budget: Budget = None,
-    criterion: CriterionName = None,
-    machine: MachineName = None,
-    kernel: KernelNames = None,
-    search: SearchName = None,
-    impute: Impute = False,
-    drop: Drop = None,
-    task: TaskName = Task.auto,
-    holdout: Holdout = 0.0,
-    scale: Scale = True,
-    compare_criteria: Compared = False,
-    max_rows: MaxRows = None,
-    baselines: Baselines = True,
-) -> None:
-    """Tune a kernel machine on a table, without folds."""
+    data: Path,
+    target: str | None,
+    report: Path | None,
+    save: Path | None,
+    as_json: bool,
+    seed: int,
+    jobs: int | None,
+    time_budget: float | None,
+    criterion: str | None,
+    machine: str | None,
+    kernel: str | None,
+    search: str | None,
+    task: Task,
+    holdout: float,
+    scale: bool,
+    compare_criteria: bool,
+    baselines: bool,
+    **reading: Any,
+) -> int:
+    """Tune a kernel machine on a table and return the exit code; ``reading`` are options of ``read_table``."""
     check_writable(report, save)
     nothing_chosen = machine is None and kernel is None and criterion is None and search is None
     # They are among the cautions that are printed below.
     for said_below in (BoundWarning, ManyParametersWarning):
         warnings.simplefilter("ignore", said_below)
     experiment = run_experiment(
-        training_table(data, target, drop, impute, task.value, machine, max_rows),
+        training_table(data, target, task.value, machine, **reading),
         "auto" if nothing_chosen and not compare_criteria else machine,
         holdout=holdout,
         scale=scale,
@@ -109,19 +75,24 @@ def tune(
         experiment = replace(experiment, comparison=_compare_criteria(experiment))
     _print(experiment, as_json)
     _save(experiment, report, save, baselines, as_json)
-    if experiment.estimator.selection_.outcome.stop is Stop.INTERRUPTED:
-        raise typer.Exit(EXIT_INTERRUPTED)
+    return EXIT_INTERRUPTED if experiment.estimator.selection_.outcome.stop is Stop.INTERRUPTED else 0
 
 
 def _print(experiment: Experiment, as_json: bool) -> None:
     if as_json:
         print_json(to_plain_data(experiment))
         return
-    print_notes(experiment.table.notes)
+    print_notes([*experiment.table.notes, *_summary(experiment.table.verdicts)])
     title = f"{experiment.source}: {experiment.table.target_name}"
     console().print(table(title, facts(experiment)))
     for caution in cautions(Findings(experiment)):
         print_message(f"caution: {caution}")
+
+
+def _summary(verdicts: dict[str, str]) -> list[str]:
+    """Return a line about the columns that are not used, if there are any."""
+    used = [name for name, verdict in verdicts.items() if verdict.startswith(("number", "category", "date"))]
+    return [f"used {len(used)} of {len(verdicts)} columns"] if len(used) < len(verdicts) else []
 
 
 def _save(

@@ -1,44 +1,75 @@
 """Columns -> numbers: the kind of each column of a table, and how it becomes columns of X, as plain data.
 
 A column is *numeric* when at least 80 % of its values are numbers; a stray text in it is then an error, not a
-level. Otherwise it is a *category*. Two levels become one 0/1 column named ``column=level``; more become one
-such column each; a single level carries no information and is left out. Texts that all differ, or of which there are
-more than 20 and more than half the rows, are identifiers and not categories.
+level. By the same rule it is a *date*, which becomes a few numbers; see :mod:`foldless.cli.files.dates`. Otherwise it is
+a *category*. Two levels become one 0/1 column named ``column=level``; more become one such column each; a single level, or
+a single date, carries no information and is left out. Texts that all differ, or of which there are more than 20 and more
+than half the rows, are identifiers or free text and not categories.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from types import NoneType
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from foldless.cli.files.sheet import Column, Sheet, is_number, show
+from foldless.cli.files.dates import (
+    DATE_FORMS,
+    PARTS,
+    Moments,
+    date_forms,
+    date_parts,
+    moments,
+    parse_date,
+    varying_parts,
+)
+from foldless.cli.files.sheet import NUMERIC_MIN_FRACTION, Column, Sheet, is_number, show
+from foldless.cli.files.written_numbers import is_form
 from foldless.core.contracts import Matrix, Vector
 from foldless.core.errors import DataError
 
-# A column is numeric if at least this fraction of its values are numbers.
-NUMERIC_MIN_FRACTION = 0.8
 # Above this many levels, a text column with more levels than half the rows is an identifier.
 CATEGORY_MAX_LEVELS = 20
+# Texts of at least this many words on average are free text.
+FREE_TEXT_MIN_WORDS = 4
 STRAY_TEXT_ADVICE = "Correct it, or empty it and use --impute."
 
 
 @dataclass(frozen=True)
 class Code:
-    """How one column is encoded: its kind ("number" or "category"), its levels, and the value that replaces a missing one."""
+    """How one column is encoded.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"number", "category", "date"}
+    levels : tuple of str
+        Those of a category.
+    fill : float or str, optional
+        What replaces a missing value.
+    form : str
+        How numbers or dates are written; empty for plain numbers.
+    parts : tuple of str
+        The numbers that a date becomes.
+    """
 
     name: str
     kind: str
     levels: tuple[str, ...] = ()
     fill: float | str | None = None
+    form: str = ""
+    parts: tuple[str, ...] = ()
 
     @property
     def feature_names(self) -> list[str]:
         """Names of the columns of X this column becomes."""
-        return [self.name] if self.kind == "number" else [f"{self.name}={level}" for level in self.shown]
+        if self.kind == "number":
+            return [self.name]
+        return [f"{self.name}={level}" for level in self.shown] + [f"{self.name}: {p}" for p in self.parts]
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -49,20 +80,39 @@ class Code:
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
         """Return the code of a dictionary that may come from anywhere; raise ValueError if it is none."""
         name, kind, levels, fill = (plain[key] for key in ("name", "kind", "levels", "fill"))
-        texts = isinstance(name, str) and all(isinstance(level, str) for level in levels)
-        fits = {"number": (float, int, NoneType), "category": (str, NoneType)}
-        if not texts or kind not in fits or not isinstance(fill, fits[kind]):
+        form, parts = plain.get("form", ""), plain.get("parts", ())
+        texts = all(isinstance(text, str) for text in (name, form, *levels, *parts))
+        fits = {"number": (float, int, NoneType), "category": (str, NoneType), "date": (str, NoneType)}
+        if (
+            not texts
+            or kind not in fits
+            or not isinstance(fill, fits[kind])
+            or not _fits(kind, form, parts, fill)
+        ):
             raise ValueError(f"a column of the encoder is {show(plain)}")
-        return cls(name, kind, tuple(levels), fill)
+        return cls(name, kind, tuple(levels), fill, form, tuple(parts))
+
+
+def _fits(kind: str, form: str, parts: Sequence[str], fill: Any) -> bool:
+    """Return True if form and parts belong to the kind of a column."""
+    if kind != "date":
+        return not parts and is_form(form)
+    return (
+        form in DATE_FORMS and set(parts) <= {*PARTS} and (fill is None or parse_date(fill, form) is not None)
+    )
 
 
 @dataclass(frozen=True)
 class Encoder:
-    """How a table became X, as plain data, so that new files are encoded in the same way."""
+    """How a table became X, as plain data, so that new files are encoded in the same way.
+
+    ``id_name`` is the column that names the rows; it is no input and comes back beside the predictions.
+    """
 
     codes: tuple[Code, ...]
     target_name: str | None = None
     task: str | None = None
+    id_name: str | None = None
 
     @property
     def feature_names(self) -> list[str]:
@@ -71,14 +121,18 @@ class Encoder:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data: dictionaries, lists, texts, numbers."""
-        columns = [{**asdict(code), "levels": list(code.levels)} for code in self.codes]
-        return {"columns": columns, "target_name": self.target_name, "task": self.task}
+        columns = [
+            {**asdict(code), "levels": list(code.levels), "parts": list(code.parts)} for code in self.codes
+        ]
+        facts = {"target_name": self.target_name, "task": self.task, "id_name": self.id_name}
+        return {"columns": columns, **facts}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
         """Return the encoder of a dictionary of ``to_dict``; raise ValueError if it is none."""
         codes = tuple(Code.from_dict(column) for column in plain["columns"])
-        return cls(codes, _optional_text(plain["target_name"]), _optional_text(plain["task"]))
+        facts = (plain["target_name"], plain["task"], plain.get("id_name"))
+        return cls(codes, *map(_optional_text, facts))
 
 
 def _optional_text(value: object) -> str | None:
@@ -107,34 +161,52 @@ def is_numeric(column: Column) -> bool:
     return column.levels is None and number_mask(column).sum() >= NUMERIC_MIN_FRACTION * n_present
 
 
-def parsed(column: Column) -> Column:
-    """Return a column of numbers as a float array, any other as it is."""
-    if column.levels is not None or not np.all(number_mask(column) | missing_mask(column)):
-        return column
-    return replace(column, cells=_floats(column))
-
-
 def _floats(column: Column) -> Vector:
     if isinstance(column.cells, np.ndarray):
         return column.cells
     return np.array([np.nan if cell is None else float(cell) for cell in column.cells], dtype=np.float64)
 
 
+class UnusableColumn(DataError):
+    """A column that carries nothing to learn from, or nothing that can be read: it may be left out."""
+
+
 def learn_code(sheet: Sheet, column: Column, impute: bool) -> Code:
-    """Return how to encode a column; raise if its kind is unclear or a value is missing."""
+    """Return how to encode a column.
+
+    Raises
+    ------
+    UnusableColumn
+        If it cannot be used at all.
+    DataError
+        If values are missing and ``impute`` is False.
+    """
     missing = missing_mask(column)
+    if column.problem:
+        raise _unusable(sheet, column, column.problem)
     if missing.all():
-        raise DataError(
-            f"{sheet.path}: column {show(column.name)} is empty. Leave it out: --drop {show(column.name)}."
-        )
+        raise _unusable(sheet, column, "is empty.")
+    learn = _learn_number if is_numeric(column) else _learn_date_or_category
+    code = learn(sheet, column)
     if missing.any() and not impute:
         raise _missing(
             sheet, column, missing, "Fill them with --impute, or leave the column out with --drop."
         )
-    if is_numeric(column):
+    return code if impute else replace(code, fill=None)
+
+
+def _unusable(sheet: Sheet, column: Column, what: str) -> UnusableColumn:
+    name = show(column.name)
+    return UnusableColumn(f"{sheet.path}: column {name} {what} Leave it out: --drop {name}.")
+
+
+def _learn_number(sheet: Sheet, column: Column) -> Code:
+    try:
         values = numbers(sheet, column)
-        return Code(column.name, "number", fill=_mean(values[~missing]) if impute else None)
-    return _learn_category(sheet, column, impute)
+    except DataError as error:
+        raise UnusableColumn(*error.args) from None
+    values = values[~np.isnan(values)]
+    return Code(column.name, "number", fill=_mean(values), form=column.form)
 
 
 def _mean(values: Vector) -> float:
@@ -143,17 +215,58 @@ def _mean(values: Vector) -> float:
     return float(scale * np.mean(values / scale))
 
 
-def _learn_category(sheet: Sheet, column: Column, impute: bool) -> Code:
+def _learn_date_or_category(sheet: Sheet, column: Column) -> Code:
+    forms = date_forms(texts(column)) if column.levels is None else []
+    if not forms:
+        return _learn_category(sheet, column)
+    if len(forms) > 1:
+        example = next(cell for cell in texts(column) if cell is not None)
+        raise _unusable(
+            sheet,
+            column,
+            f"holds dates whose day and month can be exchanged, such as {show(example)}: write YYYY-MM-DD.",
+        )
+    try:
+        when = dates(sheet, column, forms[0])
+    except DataError as error:
+        raise UnusableColumn(*error.args) from None
+    when = np.sort(when[~np.isnat(when)])
+    parts, middle = varying_parts(when), str(when[(len(when) - 1) // 2])
+    if not parts:
+        return Code(column.name, "category", (middle,), middle)
+    return Code(column.name, "date", (), middle, forms[0], parts)
+
+
+def _learn_category(sheet: Sheet, column: Column) -> Code:
     counts = Counter(cell for cell in texts(column) if cell is not None)
     n = counts.total()
     if column.levels is None and (len(counts) == n or len(counts) > max(CATEGORY_MAX_LEVELS, n / 2)):
-        raise DataError(
-            f"{sheet.path}: column {show(column.name)} has {len(counts)} different texts in {n} rows: "
-            f"identifiers, not categories. Leave it out: --drop {show(column.name)}."
-        )
+        what = f"has {len(counts)} different texts in {n} rows: {_kind_of_text(counts, n)}, not categories."
+        raise _unusable(sheet, column, what)
     levels = tuple(sorted(counts)) if column.levels is None else column.levels
-    most_frequent = max(levels, key=counts.__getitem__)
-    return Code(column.name, "category", levels, most_frequent if impute else None)
+    return Code(column.name, "category", levels, max(levels, key=counts.__getitem__))
+
+
+def _kind_of_text(counts: Counter[str], n: int) -> str:
+    """Return what texts that nearly all differ are."""
+    if sum(len(text.split()) for text in counts) >= FREE_TEXT_MIN_WORDS * len(counts):
+        return "free text"
+    return "identifiers" if len(counts) > 0.9 * n else "too many levels"
+
+
+def dates(sheet: Sheet, column: Column, form: str) -> Moments:
+    """Return a column as moments; raise at the first text that is no date."""
+    cells = texts(column)
+    when = moments(cells, form)
+    wrong = np.isnat(when) & ~missing_mask(column)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        like = "2024-01-31" if form == "ISO" else datetime(2024, 1, 31).strftime(form)
+        raise DataError(
+            f"{sheet.path}: {sheet.where(row)}, column {show(column.name)}: expected a date such as {like}, "
+            f"got {show(cells[row])}. {STRAY_TEXT_ADVICE}"
+        )
+    return when
 
 
 def numbers(sheet: Sheet, column: Column, advice: str = STRAY_TEXT_ADVICE) -> Vector:
@@ -188,19 +301,27 @@ def texts(column: Column) -> list[str | None]:
 
 def encode(sheet: Sheet, column: Column, code: Code) -> Matrix:
     """Return the columns of X that a column becomes, shape (n_rows, len(code.feature_names))."""
+    if not code.feature_names:
+        return np.empty((sheet.n_rows, 0))
     missing = missing_mask(column)
     if missing.any() and code.fill is None:
         raise _missing(sheet, column, missing, "The model was tuned without --impute: fill them first.")
     if code.kind == "number":
         values = numbers(sheet, column)
         return (np.where(missing, float(code.fill), values) if code.fill is not None else values)[:, None]
+    if code.kind == "date":
+        when = dates(sheet, column, code.form)
+        return date_parts(
+            np.where(missing, moments([str(code.fill)], code.form), when) if missing.any() else when,
+            code.parts,
+        )
     cells = np.array([code.fill if cell is None else cell for cell in texts(column)], dtype=object)
     return hstack((np.equal(cells, level).astype(np.float64)[:, None] for level in code.shown), len(cells))
 
 
 def unknown_levels(column: Column, code: Code) -> list[str]:
     """Return the texts of a column that its code has no level for."""
-    if code.kind == "number":
+    if code.kind != "category" or not code.feature_names:
         return []
     return sorted({cell for cell in texts(column) if cell is not None} - set(code.levels))
 

@@ -3,9 +3,10 @@
 import gzip
 import io
 import stat
+import sys
 import zlib
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from foldless.core.errors import DataError, reason
 
@@ -14,11 +15,11 @@ UNPACKED_MAX_BYTES = 2 * 2**30
 CHUNK_BYTES = 2**20
 # The first bytes of Parquet, npz and gzip.
 BINARY_BEGINNINGS = (b"PAR1", b"PK\x03\x04", b"\x1f\x8b")
-NOT_READ = {".xls", ".xlsx", ".ods", ".pkl", ".pickle", ".joblib"}
+NOT_READ = {".xls", ".ods", ".pkl", ".pickle", ".joblib"}
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return the content of a regular file, or of a pipe such as ``/dev/stdin``.
+    """Return the content of a regular file, of a pipe such as ``/dev/stdin``, or of standard input, named ``-``.
 
     Raises
     ------
@@ -42,6 +43,8 @@ def read_bytes(path: Path) -> bytes:
 
 
 def _read(path: Path) -> bytes:
+    if str(path) == "-":
+        return _piped(path, sys.stdin.buffer)
     mode = path.stat().st_mode
     if stat.S_ISDIR(mode):
         raise DataError(f"{path}: expected a file, this is a directory. Name one of the files in it.")
@@ -50,11 +53,19 @@ def _read(path: Path) -> bytes:
     if not stat.S_ISFIFO(mode):
         raise DataError(f"{path}: expected a file or a pipe, this is a device. Name a file.")
     with path.open("rb") as pipe:
-        head = pipe.peek(CHUNK_BYTES)
-        # Zero bytes are no text: the beginning is enough to refuse a pipe that may never end.
-        if b"\x00" in head and not head.startswith(BINARY_BEGINNINGS):
-            return head
-        return _at_most(path, pipe, PIPE_MAX_BYTES)
+        return _piped(path, pipe)
+
+
+def _piped(path: Path, pipe: Any) -> bytes:
+    if pipe.isatty():
+        raise DataError(
+            f"{path}: standard input is a terminal. Send a table into it: foldless ... < data.csv"
+        )
+    head = pipe.peek(CHUNK_BYTES)
+    # Zero bytes are no text: the beginning is enough to refuse a pipe that may never end.
+    if b"\x00" in head and not head.startswith(BINARY_BEGINNINGS):
+        return head
+    return _at_most(path, pipe, PIPE_MAX_BYTES)
 
 
 def _at_most(path: Path, file: IO[bytes] | gzip.GzipFile, limit: int) -> bytes:

@@ -8,22 +8,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foldless.cli.files.columns import learn_codes, verdicts
 from foldless.cli.files.encoding import (
     Code,
     Encoder,
     encode,
     hstack,
-    is_numeric,
-    learn_code,
     missing_mask,
-    number_mask,
     numbers,
-    parsed,
     texts,
     unknown_levels,
 )
 from foldless.cli.files.formats import read_sheet, read_sheets
 from foldless.cli.files.sheet import Column, PathLike, Sheet, check_size, numbered, show
+from foldless.cli.files.target import read_target, rows_with_target, target_notes
+from foldless.cli.files.written_numbers import parsed
 from foldless.core.contracts import Matrix, Vector
 from foldless.core.errors import DataError
 from foldless.core.targets import MIN_ROWS
@@ -31,8 +30,6 @@ from foldless.estimators.registry import TASKS
 
 __all__ = ["Encoder", "Table", "read_new", "read_table"]
 
-# A target of at most this many different integers is recognised as classes.
-TARGET_MAX_CLASSES = 20
 # Encoded cells of the rows that are predicted at once.
 PART_MAX_CELLS = 10_000_000
 
@@ -41,7 +38,9 @@ PART_MAX_CELLS = 10_000_000
 class Table:
     """A file as arrays, with its encoding and, as notes, the decisions that were made while reading it.
 
-    ``missing`` counts the missing values of the columns that have any; ``dropped`` names columns that were left out on request.
+    ``missing`` counts the missing values of the columns that have any; ``dropped`` names columns that were left out on request,
+    or because they cannot be used. ``verdicts`` has a line for every column of the file. ``ids`` are the names of the rows and
+    ``rows`` their numbers in the file, from 0; None if all rows were read.
     """
 
     X: Matrix
@@ -53,11 +52,19 @@ class Table:
     notes: list[str] = field(default_factory=list)
     missing: dict[str, int] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
+    verdicts: dict[str, str] = field(default_factory=dict)
+    ids: list[str] | None = None
+    rows: Sequence[int] | None = None
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
         return self.X.shape[0]
+
+    @property
+    def places(self) -> NDArray[np.intp]:
+        """The numbers of the rows in the file, from 0."""
+        return np.arange(self.n_rows) if self.rows is None else np.asarray(self.rows, dtype=np.intp)
 
     def target(self) -> tuple[NDArray[Any], str]:
         """Return the target and the task; raise if the table has no target."""
@@ -76,8 +83,11 @@ def read_table(
     delimiter: str | None = None,
     header: bool | None = None,
     max_rows: int | None = None,
+    id_column: str | None = None,
+    drop_unusable: bool = False,
+    drop_missing_target: bool = False,
 ) -> Table:
-    """Read a training file: CSV and relatives, Parquet (also a directory of files), ARFF, LIBSVM or npz.
+    """Read a training file: CSV and relatives, JSON lines, Parquet (also a directory of files), Excel, ARFF, LIBSVM or npz.
 
     Parameters
     ----------
@@ -97,6 +107,12 @@ def read_table(
         For delimited text; recognised when not given.
     max_rows : int, optional
         Rows of Parquet files to keep, drawn at random and noted; by default as many as make 200 million cells.
+    id_column : str, optional
+        The column that names the rows; it is no input and comes back beside the predictions.
+    drop_unusable : bool
+        Leave out columns that cannot be used, with a note, instead of raising.
+    drop_missing_target : bool
+        Leave out rows without a target, with a note, instead of raising.
 
     Raises
     ------
@@ -105,23 +121,51 @@ def read_table(
     """
     if task not in ("auto", *TASKS):
         raise DataError(f"task must be one of auto, {', '.join(TASKS)}; got {show(task)}.")
-    sheet = _without(read_sheet(path, delimiter=delimiter, header=header, max_rows=max_rows), drop)
-    sheet = replace(sheet, columns=tuple(map(parsed, sheet.columns)))
+    sheet = read_sheet(path, delimiter=delimiter, header=header, max_rows=max_rows)
+    ids = None if id_column is None else _ids(sheet, id_column)
+    sheet = _without(sheet, [*drop, *([] if id_column is None else [id_column])])
+    sheet = replace(sheet, columns=tuple(parsed(sheet, column) for column in sheet.columns))
     target = sheet.target if target is None else target
+    n_read = sheet.n_rows
+    if target is not None:
+        sheet = rows_with_target(sheet, _column(sheet, target), drop_missing_target)
     if sheet.n_rows < MIN_ROWS:
         raise DataError(
             f"{path}: {sheet.n_rows} rows; a machine needs at least {MIN_ROWS}. Is the header right?"
         )
-    y, task_found = (None, None) if target is None else _target(sheet, _column(sheet, target), task)
+    y, task_found = (None, None) if target is None else read_target(sheet, _column(sheet, target), task)
     features = [column for column in sheet.columns if column.name != target]
-    encoder = Encoder(tuple(learn_code(sheet, column, impute) for column in features), target, task_found)
+    codes, unusable = learn_codes(sheet, features, impute, drop_unusable)
+    features = [column for column in features if column.name not in unusable]
+    encoder = Encoder(tuple(codes), target, task_found, id_column)
     X = _encoded(sheet, features, encoder)
     if not X.shape[1]:
         raise DataError(f"{path}: no column is left to learn from. Check --target, --drop and the delimiter.")
     notes = [sheet.note] if sheet.note else []
-    notes += [*_notes(sheet, features, encoder.codes), *_target_notes(target, y, task_found, task)]
-    missing = {column.name: n for column in features if (n := int(missing_mask(column).sum()))}
-    return Table(X, y, encoder.feature_names, target, task_found, encoder, notes, missing, tuple(drop))
+    if sheet.n_rows < n_read:
+        notes.append(
+            f"left out {n_read - sheet.n_rows} of {n_read} rows, which lack the target {show(target)}"
+        )
+    notes += [f"left out: {complaint}" for complaint in unusable.values()]
+    notes += [*_notes(sheet, features, encoder.codes), *target_notes(target, y, task_found, task)]
+    return Table(
+        X,
+        y,
+        encoder.feature_names,
+        target,
+        task_found,
+        encoder,
+        notes,
+        missing={column.name: n for column in features if (n := int(missing_mask(column).sum()))},
+        dropped=(*drop, *unusable),
+        verdicts=verdicts(codes, unusable, drop, id_column),
+        ids=ids if ids is None or sheet.rows is None else [ids[i] for i in sheet.rows],
+        rows=sheet.rows,
+    )
+
+
+def _ids(sheet: Sheet, name: str) -> list[str]:
+    return [cell or "" for cell in texts(_column(sheet, name))]
 
 
 def read_new(path: PathLike, encoder: Encoder) -> Iterator[Table]:
@@ -141,14 +185,30 @@ def read_new(path: PathLike, encoder: Encoder) -> Iterator[Table]:
 
 
 def _new_rows(sheet: Sheet, encoder: Encoder) -> Table:
-    columns = _matching(sheet, encoder)
+    columns = [_like_training(sheet, *pair) for pair in zip(_matching(sheet, encoder), encoder.codes)]
     notes = [note for pair in zip(columns, encoder.codes) for note in _unknown_notes(sheet, *pair)]
     X = _encoded(sheet, columns, encoder)
-    names = {code.name for code in encoder.codes} | {encoder.target_name}
+    ids = None if encoder.id_name is None else _ids(sheet, encoder.id_name)
+    names = {code.name for code in encoder.codes} | {encoder.target_name, encoder.id_name}
     ignored = [show(name) for name in sheet.names if name not in names]
     if ignored:
         notes.append(f"not used, because the model does not know them: {', '.join(ignored)}")
-    return Table(X, None, encoder.feature_names, encoder.target_name, encoder.task, encoder, notes)
+    return Table(X, None, encoder.feature_names, encoder.target_name, encoder.task, encoder, notes, ids=ids)
+
+
+def _like_training(sheet: Sheet, column: Column, code: Code) -> Column:
+    """Return a new column, its numbers read as they were in training; raise if it cannot be."""
+    if column.problem:
+        raise DataError(f"{sheet.path}: column {show(column.name)} {column.problem}")
+    if code.kind != "number":
+        return column
+    column = parsed(sheet, column, code.form)
+    ours, theirs = (form.partition(" ")[2] for form in (code.form, column.form))
+    if ours and theirs and ours != theirs:
+        raise DataError(
+            f"{sheet.path}: column {show(column.name)} is in {theirs}, and was in {ours} in training. Convert it."
+        )
+    return column
 
 
 def _encoded(sheet: Sheet, columns: Sequence[Column], encoder: Encoder) -> Matrix:
@@ -179,7 +239,7 @@ def _without(sheet: Sheet, drop: Sequence[str]) -> Sheet:
 
 def _matching(sheet: Sheet, encoder: Encoder) -> list[Column]:
     by_name = {column.name: column for column in sheet.columns}
-    absent = [code.name for code in encoder.codes if code.name not in by_name]
+    absent = [code.name for code in encoder.codes if code.feature_names and code.name not in by_name]
     if absent and not sheet.absent_is_zero:
         listed = ", ".join(map(show, absent[:5])) + (
             f" and {len(absent) - 5} more" if len(absent) > 5 else ""
@@ -200,54 +260,6 @@ def _unknown_notes(sheet: Sheet, column: Column, code: Code) -> list[str]:
     return [f"{what} did not occur in training; encoded as no level"]
 
 
-def _target(sheet: Sheet, column: Column, task: str) -> tuple[NDArray[Any], str]:
-    missing = missing_mask(column)
-    if missing.any():
-        raise DataError(
-            f"{sheet.path}: the target {show(column.name)} has {int(missing.sum())} missing value(s) "
-            f"(first: {sheet.where(int(np.argmax(missing)))}). It is never imputed: remove those rows."
-        )
-    values = _target_numbers(sheet, column, task)
-    classes = task == "classification" or values is None or (task == "auto" and _are_classes(values))
-    y = _labels(column, values) if classes or values is None else values
-    task = "classification" if classes else "regression"
-    _check_not_degenerate(sheet, column, y, task)
-    return y, task
-
-
-def _target_numbers(sheet: Sheet, column: Column, task: str) -> Vector | None:
-    """Return the target as numbers, or None if it must be classes."""
-    if task == "classification" and not number_mask(column).all():
-        return None
-    if task != "regression" and not is_numeric(column):
-        return None
-    return numbers(sheet, column, advice="Correct it, or say --task classification.")
-
-
-def _are_classes(values: Vector) -> bool:
-    n_different = len(np.unique(values))
-    few = n_different <= 2 or n_different <= min(TARGET_MAX_CLASSES, values.size / 10)
-    return bool(few and np.all(values == np.round(values)))
-
-
-def _labels(column: Column, values: Vector | None) -> NDArray[Any]:
-    if values is not None and np.all(values == np.round(values)) and np.all(np.abs(values) < 2**53):
-        return values.astype(np.int64)
-    return np.array(texts(column), dtype=str)
-
-
-def _check_not_degenerate(sheet: Sheet, column: Column, y: NDArray[Any], task: str) -> None:
-    different = np.unique(y)
-    what = f"{sheet.path}: the target {show(column.name)}"
-    if len(different) == 1:
-        kind = "class" if task == "classification" else "value"
-        raise DataError(f"{what} has one {kind} only, {show(different[0])}; expected at least two.")
-    if task == "classification" and len(different) > y.size / 2:
-        raise DataError(
-            f"{what} has {len(different)} classes in {y.size} rows. Is it numeric (--task regression)?"
-        )
-
-
 def _notes(sheet: Sheet, features: list[Column], codes: Sequence[Code]) -> list[str]:
     notes = []
     if sheet.lines and sheet.lines[0] == 1 and sheet.names == numbered(len(sheet.names)):
@@ -264,6 +276,10 @@ def _column_notes(sheet: Sheet, column: Column, code: Code) -> Iterator[str]:
         yield f"{what}: {filled} missing value(s) filled with {fill}"
     if not code.feature_names:
         yield f"{what} is always {show(code.levels[0])} and was left out"
+    if column.note:
+        yield f"{what} {column.note}"
+    if code.kind == "date":
+        yield f"{what} holds dates, which became {', '.join(code.parts)}"
     if code.kind == "number" and _counts_rows(numbers(sheet, column)):
         yield f"{what} only counts the rows; leave it out with --drop if it is an index"
 
@@ -271,10 +287,3 @@ def _column_notes(sheet: Sheet, column: Column, code: Code) -> Iterator[str]:
 def _counts_rows(values: Vector) -> bool:
     counted = values.size > MIN_ROWS and values[0] in (0, 1)
     return bool(counted and np.array_equal(values, values[0] + np.arange(values.size)))
-
-
-def _target_notes(target: str | None, y: NDArray[Any] | None, found: str | None, asked: str) -> list[str]:
-    if y is None or asked != "auto":
-        return []
-    what = f"{len(np.unique(y))} classes" if found == "classification" else "numbers"
-    return [f"the target {show(target)} was recognised as {what} ({found}); --task overrides"]

@@ -3,13 +3,18 @@
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from foldless.core.contracts import Vector
 from foldless.core.errors import DataError
 
 # Texts of a missing value, in lower case.
 MISSING = {"", "na", "n/a", "nan", "null", "?"}
+# A column holds numbers, or dates, if at least this fraction of its values does; the others are then mistakes.
+NUMERIC_MIN_FRACTION = 0.8
 TABLE_MAX_COLUMNS = 100_000
 # About 1.6 GB as float64.
 TABLE_MAX_CELLS = 200_000_000
@@ -22,12 +27,22 @@ PathLike = str | os.PathLike[str]
 class Column:
     """One column: text cells (None if missing) or a float array (nan if missing).
 
-    ``levels`` are those that the file declares: ARFF nominal, Parquet dictionary, booleans.
+    ``levels`` are those that the file declares: ARFF nominal, Parquet dictionary, booleans. ``problem`` says why the column
+    cannot be used, whatever its cells. ``form`` is the way its numbers were written, and ``note`` how they were understood;
+    see :mod:`foldless.cli.files.written_numbers`.
     """
 
     name: str
     cells: Sequence[str | None] | Vector
     levels: tuple[str, ...] | None = None
+    problem: str = ""
+    form: str = ""
+    note: str = ""
+
+    def kept(self, rows: NDArray[np.intp]) -> "Column":
+        """Return the column with some of its rows."""
+        cells = self.cells[rows] if isinstance(self.cells, np.ndarray) else [self.cells[i] for i in rows]
+        return replace(self, cells=cells)
 
 
 @dataclass(frozen=True)
@@ -46,6 +61,10 @@ class Sheet:
         True for LIBSVM: a column that is not in the file is zero.
     note : str
         What there is to say about the reading, if anything.
+    decimal_commas : bool
+        True if a text such as ``1,234`` is rather 1.234 than 1234, because fields are not separated by commas.
+    rows : sequence of int, optional
+        The numbers of the rows in the file, from 0, if some were left out.
     """
 
     path: str
@@ -54,6 +73,8 @@ class Sheet:
     target: str | None = None
     absent_is_zero: bool = False
     note: str = ""
+    decimal_commas: bool = False
+    rows: Sequence[int] | None = None
 
     @property
     def names(self) -> list[str]:
@@ -67,7 +88,15 @@ class Sheet:
 
     def where(self, row: int) -> str:
         """Return the place of a row as the reader of the file would find it."""
-        return f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
+        if self.lines is not None:
+            return f"line {self.lines[row]}"
+        return f"row {(row if self.rows is None else self.rows[row]) + 1}"
+
+    def kept(self, rows: NDArray[np.intp]) -> "Sheet":
+        """Return the sheet with some of its rows, which keep the numbers they have in the file."""
+        lines = None if self.lines is None else [self.lines[i] for i in rows]
+        columns = tuple(column.kept(rows) for column in self.columns)
+        return replace(self, columns=columns, lines=lines, rows=rows.tolist())
 
 
 def check_size(path: PathLike, n_rows: int, n_columns: int) -> None:

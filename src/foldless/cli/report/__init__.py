@@ -1,7 +1,6 @@
 """A finished experiment -> text, table, JSON, figures, page."""
 
 from foldless.cli.report.cautions import cautions
-from foldless.cli.report.console import console, print_message, table
 from foldless.cli.report.numbers import number, percent
 from foldless.cli.report.text import cross_entropy, facts, to_plain_data
 from foldless.cli.report.verdict import Findings, headline
@@ -12,14 +11,11 @@ __all__ = [
     "Findings",
     "PARAMETER_TITLES",
     "cautions",
-    "console",
     "cross_entropy",
     "facts",
     "headline",
     "number",
     "percent",
-    "print_message",
-    "table",
     "to_plain_data",
     "write_report",
 ]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from foldless.cli.report.console import printable
+from foldless.cli.console import printable
 from foldless.core.contracts import Vector
 
 NAME_MAX_CHARACTERS = 22

@@ -1,6 +1,6 @@
 r"""The columns of the file: what is in them, how they became numbers, which matter, and what the model makes of them.
 
-A column of the file may have become several columns of X (a category of many levels). It is shuffled, varied and listed as one.
+A column of the file may have become several columns of X (a category of many levels, a date). It is shuffled, varied and listed as one.
 
 **Importance.** On rows held out, the rise of the loss when the values of the column are dealt out anew among the rows. Without such
 rows, the same for left-out rows: their left-out output is moved by what shuffling changes in the fitted function,
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foldless.cli.experiment import Experiment
+from foldless.cli.files.dates import date_parts
 from foldless.cli.files.encoding import Code
 from foldless.cli.report.scores import row_log_losses
 from foldless.core.contracts import Matrix, Vector
@@ -26,7 +27,7 @@ IMPORTANCE_MAX_ROWS, IMPORTANCE_MIN_ROWS, IMPORTANCE_MAX_PREDICTIONS = 500, 50, 
 IMPORTANCE_MAX_COLUMNS = 200
 SHUFFLES = 4
 DEPENDENCE_MAX_ROWS, DEPENDENCE_POINTS = 100, 24
-DEPENDENCE_MAX_LEVELS = 12
+DEPENDENCE_MAX_LEVELS, DEPENDENCE_DATES = 12, 8
 
 
 @dataclass(frozen=True)
@@ -176,6 +177,11 @@ def _settings(experiment: Experiment, column: OriginalColumn) -> Iterator[tuple[
         different = np.unique(x)
         grid = different if len(different) <= 10 else np.linspace(low, high, DEPENDENCE_POINTS)
         yield from ((float(value), value) for value in grid)
+        return
+    if column.code.kind == "date":
+        days = experiment.X[:, column.places[0]]
+        when = (np.linspace(days.min(), days.max(), DEPENDENCE_DATES) * 86_400).astype("datetime64[s]")
+        yield from zip(np.datetime_as_string(when, "D").tolist(), date_parts(when, column.code.parts))
         return
     for level in column.code.levels[:DEPENDENCE_MAX_LEVELS]:
         yield level, [float(shown == level) for shown in column.code.shown]

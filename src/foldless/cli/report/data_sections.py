@@ -119,6 +119,11 @@ def _column_cells(experiment: Experiment, column: OriginalColumn) -> list[Any]:
             Drawn(column_figures.histogram_of(x)),
             _use(experiment, column),
         ]
+    if column.code.kind == "date":
+        days = experiment.X[:, column.places[0]]
+        first, last = (str(np.datetime64(int(day), "D")) for day in np.floor([days.min(), days.max()]))
+        picture = Drawn(column_figures.histogram_of(1970 + days / 365.2425))
+        return [column.name, "date", absent, f"{first} to {last}", picture, _use(experiment, column)]
     levels, sizes = _level_counts(experiment, column)
     picture = Drawn(column_figures.histogram_of_levels(levels, sizes))
     return [column.name, "category", absent, count(len(levels), "level"), picture, _use(experiment, column)]
@@ -137,6 +142,8 @@ def _use(experiment: Experiment, column: OriginalColumn) -> str:
         return "carries no information: always the same"
     if code.kind == "number":
         how = "scaled to mean 0 and variance 1" if experiment.is_scaled else "as it is"
+    elif code.kind == "date":
+        how = f"as numbers: {', '.join(code.parts)}"
     elif len(code.levels) == 2:
         how = f"1 for “{code.levels[1]}”, 0 for “{code.levels[0]}”"
     else:

@@ -15,10 +15,11 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 import foldless.kernels
+from foldless.cli.console import printable
 from foldless.cli.experiment import Experiment
+from foldless.cli.files.read_table import Table
 from foldless.cli.report import text
 from foldless.cli.report.cautions import cautions
-from foldless.cli.report.console import printable
 from foldless.cli.report.numbers import count
 from foldless.cli.report.scores import Unseen, scores
 from foldless.cli.report.verdict import Findings, headline, interval_text, score_text, sentences
@@ -68,7 +69,10 @@ def downloads(findings: Findings) -> list[Download]:
 
 
 def predictions_csv(findings: Findings) -> str:
-    """Return the answers for unseen rows, left out or held out, in the order of the table; rows are counted from 1."""
+    """Return the answers for unseen rows, left out or held out, in the order of the table; rows are counted from 1.
+
+    The column that names the rows comes beside their numbers, if there is one.
+    """
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     experiment = findings.experiment
@@ -80,6 +84,9 @@ def predictions_csv(findings: Findings) -> str:
         line for unseen, places, how in parts if unseen is not None for line in _lines(unseen, places, how)
     ]
     lines.sort(key=lambda line: int(line[0]))
+    table = experiment.table
+    names = {} if table.ids is None else dict(zip((table.places + 1).tolist(), table.ids))
+    lines = [[*line[:1], *([names[line[0]]] if names else []), *line[1:]] for line in lines]
     shown = (
         classes
         if any(unseen is not None and unseen.probabilities is not None for unseen, _, _ in parts)
@@ -88,7 +95,8 @@ def predictions_csv(findings: Findings) -> str:
     writer.writerow(
         [
             "row",
-            experiment.table.target_name,
+            *([table.encoder.id_name] if names else []),
+            table.target_name,
             "predicted",
             *(f"probability of {label}" for label in shown),
             "judged",
@@ -134,8 +142,8 @@ def refit_script(experiment: Experiment) -> str:
         "",
         f"PATH = {_literal(experiment.source)}",
         "",
-        f"table = read_table(PATH, {_literal(table.target_name)}, drop={_literal(list(table.dropped))}, "
-        f"impute={impute}, task={_literal(table.task)})",
+        f"table = read_table(PATH, {_literal(table.target_name)}, drop={_literal(_left_out(table))}, "
+        f"impute={impute}, task={_literal(table.task)}{', drop_missing_target=True' if table.rows is not None else ''})",
         *note,
         f"kernel = {_kernel(parameters['kernel'])}",
         f"model = make_pipeline({scaling}, {type(estimator).__name__}({options}))",
@@ -143,6 +151,10 @@ def refit_script(experiment: Experiment) -> str:
         "print(model.predict(table.X)[:10])",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _left_out(table: Table) -> list[str]:
+    return [*table.dropped, *([] if table.encoder.id_name is None else [table.encoder.id_name])]
 
 
 def _chosen_theta(estimator: Any) -> Any:

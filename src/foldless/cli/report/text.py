@@ -181,6 +181,7 @@ def to_plain_data(experiment: Experiment) -> dict[str, Any]:
         "task": experiment.table.task,
         "rows": len(experiment.y),
         "features": experiment.table.feature_names,
+        "columns": experiment.table.verdicts,
         "machine": entry_of(estimator).title,
         "kernel": str(estimator.kernel_),
         "parameters": {p.name: float(p.value) for p in tuned_parameters(experiment)},

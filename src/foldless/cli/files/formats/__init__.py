@@ -1,23 +1,28 @@
-"""A file on disk -> its columns. Delimited text, ARFF, LIBSVM, npz and Parquet; text may be gzipped.
+"""A file -> its columns. Delimited text, JSON lines, ARFF, LIBSVM, npz, Parquet and Excel; text may be gzipped.
 
 The content decides where it is unmistakable, the suffix otherwise. No pickle is ever read.
 """
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from foldless.cli.files.formats.arff import read_arff
 from foldless.cli.files.formats.delimited import read_delimited
+from foldless.cli.files.formats.json_lines import read_json_lines
 from foldless.cli.files.formats.libsvm import is_libsvm_line, read_libsvm
 from foldless.cli.files.formats.npz import read_npz
 from foldless.cli.files.formats.parquet import Source, parquet_files, parquet_sheets, read_parquet
+from foldless.cli.files.formats.xlsx import is_xlsx, read_xlsx
 from foldless.cli.files.raw_bytes import read_bytes
 from foldless.cli.files.sheet import PathLike, Sheet, show
 from foldless.core.errors import DataError
 
 __all__ = ["read_sheet", "read_sheets"]
 
+JSON_SUFFIXES = {".jsonl", ".ndjson", ".json"}
 LIBSVM_SUFFIXES = {".libsvm", ".svmlight", ".svm"}
 
 
@@ -46,10 +51,13 @@ def read_sheet(
     raw = read_bytes(Path(path))
     if raw.startswith(b"PAR1"):
         sheet = read_parquet(path, [raw], max_rows)
+    elif is_xlsx(path, raw):
+        sheet = read_xlsx(path, raw)
     elif raw.startswith(b"PK\x03\x04"):
         sheet = read_npz(path, raw)
     else:
-        sheet = _text(path, _decode(path, raw), delimiter, header)
+        text, note = _decode(path, raw)
+        sheet = replace(_text(path, text, delimiter, header), note=note)
     return _checked(sheet)
 
 
@@ -69,14 +77,17 @@ def _parquet_paths(path: Path) -> list[Source]:
         return [path] if file.read(4) == b"PAR1" else []
 
 
-def _decode(path: PathLike, raw: bytes) -> str:
+def _decode(path: PathLike, raw: bytes) -> tuple[str, str]:
+    """Return the text in some bytes, and a note if it is not UTF-8."""
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise DataError(f"{path}: the text is UTF-16, expected UTF-8. Save it again as UTF-8.")
     if b"\x00" in raw:
         raise DataError(f"{path}: not a text file (byte {raw.index(0)} is zero), nor Parquet or npz.")
     try:
-        return raw.decode("utf-8-sig")
+        return raw.decode("utf-8-sig"), ""
     except UnicodeDecodeError as error:
+        with suppress(UnicodeDecodeError):
+            return raw.decode("cp1252"), "the text is not UTF-8; it was read as Latin-1 (Windows-1252)"
         line = raw.count(b"\n", 0, error.start) + 1
         byte = f"byte 0x{raw[error.start]:02x} on line {line}"
         raise DataError(f"{path}: expected UTF-8 text, got {byte}. Save the file as UTF-8.") from None
@@ -88,6 +99,8 @@ def _text(path: PathLike, text: str, delimiter: str | None, header: bool | None)
     first = next((line for line in stripped if line and line[0] not in "%#"), "")
     if suffix == ".arff" or first.lower().startswith("@relation"):
         return read_arff(path, text)
+    if suffix in JSON_SUFFIXES or (first.startswith('{"') and first.endswith("}")):
+        return read_json_lines(path, text)
     if suffix in LIBSVM_SUFFIXES or (delimiter is None and is_libsvm_line(first)):
         return read_libsvm(path, text)
     return read_delimited(path, text, delimiter, header)

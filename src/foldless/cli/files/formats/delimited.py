@@ -2,16 +2,15 @@
 
 import csv
 import io
-import re
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 from foldless.cli.files.sheet import Column, PathLike, Sheet, check_size, is_number, numbered, present, show
 from foldless.core.errors import DataError
 
 DELIMITERS = (",", ";", "\t", "|", " ")
 HEAD_LINES = 50
-_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
 
 
 def read_delimited(
@@ -20,16 +19,20 @@ def read_delimited(
     """Cut text into columns; a first row without any number is taken for the header."""
     delimiter = _one_character(path, delimiter) or _likely_delimiter(text)
     lines, rows = _records(path, text, delimiter)
+    _check_equal_widths(path, lines, rows)
+    return sheet_of_rows(path, lines, rows, header, decimal_commas=delimiter != ",")
+
+
+def sheet_of_rows(
+    path: PathLike, lines: list[int], rows: list[list[str]], header: bool | None = None, **facts: Any
+) -> Sheet:
+    """Return rows of equally many texts as columns; a first row without any number is taken for the header."""
+    check_size(path, len(rows), len(rows[0]))
     header = _is_header(rows[0]) if header is None else header
     names = [cell or f"column {j}" for j, cell in enumerate(rows[0], 1)] if header else numbered(len(rows[0]))
-    _check_equal_widths(path, lines, rows)
-    check_size(path, len(rows), len(rows[0]))
     lines, rows = lines[header:], rows[header:]
-    cells = [list(map(present, column)) for column in zip(*rows)]
-    cells = cells or [[] for _ in names]
-    if delimiter != ",":
-        cells = [_with_points(column) for column in cells]
-    return Sheet(str(path), tuple(map(Column, names, cells)), lines)
+    cells = [list(map(present, column)) for column in zip(*rows)] or [[] for _ in names]
+    return Sheet(str(path), tuple(map(Column, names, cells)), lines, **facts)
 
 
 def _one_character(path: PathLike, delimiter: str | None) -> str | None:
@@ -99,11 +102,3 @@ def _check_equal_widths(path: PathLike, lines: list[int], rows: list[list[str]])
                 f"{path}: line {line} has {len(row)} fields, expected {width} as on line {lines[0]}. "
                 "Check its quotes and delimiters."
             )
-
-
-def _with_points(cells: list[str | None]) -> list[str | None]:
-    """Turn decimal commas into points, if every number of the column has one or none."""
-    present = [cell for cell in cells if cell is not None and not is_number(cell)]
-    if not present or not all(map(_DECIMAL_COMMA.fullmatch, present)):
-        return cells
-    return [cell and cell.replace(",", ".") for cell in cells]

@@ -1,4 +1,4 @@
-r"""Parquet, by pyarrow: numbers, texts, booleans and dictionaries of these; one file, or a directory of files as one table.
+r"""Parquet, by pyarrow: one file, or a directory of files as one table.
 
 Rows are read in batches. A table with more rows than may be held is sampled while it is read, each row with the same
 probability: of a batch of b rows, with k rows still to draw out of the R that are left, the number taken is
@@ -7,22 +7,15 @@ hypergeometric,
 .. math:: m \sim H(b, R - b, k).  \tag{1}
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from foldless.cli.files.sheet import (
-    TABLE_MAX_CELLS,
-    Column,
-    PathLike,
-    Sheet,
-    check_size,
-    present,
-    show,
-)
+from foldless.cli.files.formats.arrow import arrow_column
+from foldless.cli.files.sheet import TABLE_MAX_CELLS, PathLike, Sheet, check_size, show
 from foldless.core.errors import DataError, reason
 from foldless.core.optional_imports import import_extra
 
@@ -123,9 +116,7 @@ class _Parts:
         with _readable(str(self.path)):
             table = self._pa.concat_tables(batches) if batches else self._schema.empty_table()
             columns = zip(table.column_names, table.columns)
-            return Sheet(
-                str(self.path), tuple(_column(self.path, self._pa, *item) for item in columns), note=note
-            )
+            return Sheet(str(self.path), tuple(arrow_column(self._pa, *item) for item in columns), note=note)
 
 
 @contextmanager
@@ -136,39 +127,3 @@ def _readable(name: str) -> Iterator[None]:
         raise
     except Exception as error:  # a damaged file fails in many ways inside pyarrow
         raise DataError(f"{name}: not a readable Parquet file ({reason(error)}).") from None
-
-
-def _column(path: PathLike, pa: Any, name: str, array: Any) -> Column:
-    kind = array.type
-    if pa.types.is_dictionary(kind):
-        array, kind = array.cast(kind.value_type), kind.value_type
-    reader = next((read for is_kind, read in _readers(pa) if is_kind(kind)), None)
-    if reader is None:
-        raise DataError(
-            f"{path}: column {show(name)} holds {kind}, expected numbers, texts or booleans. Use --drop."
-        )
-    return reader(name, array)
-
-
-def _readers(pa: Any) -> tuple[tuple[Callable[[Any], bool], Callable[[str, Any], Column]], ...]:
-    """Return pairs (is this type, how to read it)."""
-    types, float64 = pa.types, pa.float64()
-
-    def numbers(name: str, array: Any) -> Column:
-        return Column(name, array.cast(float64, safe=False).to_numpy().astype(np.float64))
-
-    def texts(name: str, array: Any) -> Column:
-        return Column(name, list(map(present, array.cast(pa.string()).to_pylist())))
-
-    def booleans(name: str, array: Any) -> Column:
-        cells = [None if value is None else str(value) for value in array.to_pylist()]
-        return Column(name, cells, ("False", "True"))
-
-    def is_number(kind: Any) -> bool:
-        return types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
-
-    def is_text(kind: Any) -> bool:
-        strings = (types.is_string, types.is_large_string, types.is_string_view, types.is_null)
-        return any(is_kind(kind) for is_kind in strings)
-
-    return (is_number, numbers), (types.is_boolean, booleans), (is_text, texts)

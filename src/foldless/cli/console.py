@@ -1,10 +1,12 @@
-"""Tables for a terminal. Text from a file is printed letter by letter: rich does not read its markup."""
+"""Tables and messages for a terminal, and exit codes. Text from a file is printed letter by letter: rich does not read its markup."""
 
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from foldless.core.optional_imports import import_extra
+
+EXIT_MISTAKE, EXIT_INTERRUPTED, EXIT_BROKEN_PIPE = 2, 130, 141
 
 
 def console(stderr: bool = False) -> Any:

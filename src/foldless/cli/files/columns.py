@@ -1,0 +1,76 @@
+"""Which columns of a table can be used, and as what: a verdict on each, and all complaints at once."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from foldless.cli.files.encoding import Code, UnusableColumn, learn_code
+from foldless.cli.files.sheet import Column, Sheet, show
+from foldless.core.errors import DataError
+
+# Columns that the message about several of them names.
+NAMED_MAX_COLUMNS = 5
+
+
+class UnusableColumns(DataError):
+    """Several columns cannot be used as they are; ``verdicts`` has a line for every column of the file."""
+
+    def __init__(self, path: str, complaints: Mapping[str, str], verdicts: Mapping[str, str]) -> None:
+        self.verdicts = dict(verdicts)
+        first, *others = complaints
+        named = ", ".join(map(show, others[:NAMED_MAX_COLUMNS]))
+        more = f" and {len(others) - NAMED_MAX_COLUMNS} more" if len(others) > NAMED_MAX_COLUMNS else ""
+        super().__init__(
+            f"{path}: {complaints[first]} Columns with a complaint of their own: {named}{more}. "
+            "--drop-unusable leaves out what cannot be used at all."
+        )
+
+
+def learn_codes(
+    sheet: Sheet, columns: Sequence[Column], impute: bool, drop_unusable: bool
+) -> tuple[list[Code], dict[str, str]]:
+    """Return how to encode the columns that can be used, and what is wrong with those to leave out.
+
+    Raises
+    ------
+    DataError
+        If there is something wrong with a column and it must not be left out: all complaints together.
+    """
+    codes: list[Code] = []
+    errors: dict[str, DataError] = {}
+    for column in columns:
+        try:
+            codes.append(learn_code(sheet, column, impute))
+        except DataError as error:
+            errors[column.name] = error
+    complaints = {name: _without_path(sheet, error) for name, error in errors.items()}
+    blocking = [
+        name for name, error in errors.items() if not (drop_unusable and isinstance(error, UnusableColumn))
+    ]
+    if len(blocking) > 1:
+        raise UnusableColumns(
+            sheet.path, {name: complaints[name] for name in blocking}, verdicts(codes, complaints)
+        )
+    if blocking:
+        raise errors[blocking[0]]
+    return codes, complaints
+
+
+def _without_path(sheet: Sheet, error: DataError) -> str:
+    return str(error).removeprefix(f"{sheet.path}: ")
+
+
+def verdicts(
+    codes: Iterable[Code], unusable: Mapping[str, str], drop: Iterable[str] = (), id_column: str | None = None
+) -> dict[str, str]:
+    """Return in words, by column, what became of it."""
+    found = {code.name: _use(code) for code in codes}
+    found |= {name: f"not used: {complaint}" for name, complaint in unusable.items()}
+    found |= dict.fromkeys(drop, "left out on request")
+    return found | ({} if id_column is None else {id_column: "names the rows"})
+
+
+def _use(code: Code) -> str:
+    if not code.feature_names:
+        return f"left out: always {show(code.levels[0])}"
+    if code.kind == "category":
+        return f"category of {len(code.levels)} levels"
+    return "number" if code.kind == "number" else f"date, as {', '.join(code.parts)}"
