@@ -130,3 +130,12 @@ def test_bad_input_is_named(problem):
         combine_kernels(X, y, [np.eye(3)])
     with pytest.raises(ValueError, match="no derivative"):
         combine_kernels(X, y, KERNELS, Spectral("frobenius", threshold=0.1))
+
+
+def test_weights_scale_with_the_matrices_however_different_their_sizes(rng):
+    grams = [G @ G.T for G in rng.normal(size=(4, 12, 5))]
+    y = np.where(rng.normal(size=(12, 1)) > 0, 1.0, -1.0)
+    scales = np.array([1e-9, 1.0, 1e6, 1e-3])
+    weights = alignment_weights(grams, y)
+    scaled = alignment_weights([c * K for c, K in zip(scales, grams, strict=True)], y)
+    np.testing.assert_allclose(scaled * scales, weights, rtol=1e-9, atol=1e-12 * weights.max())

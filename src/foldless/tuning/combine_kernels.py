@@ -114,13 +114,17 @@ def alignment_weights(grams: Sequence[Matrix], Y: Matrix) -> Vector:
     Yc = Y - Y.mean(axis=0)
     a = np.array([np.vdot(Yc, K @ Yc) for K in centred])
     M = np.array([[np.vdot(K, L) for L in centred] for K in centred])
+    # In units of their norms the matrices are of one size, so that no tolerance favours a large one.
+    norms = np.sqrt(np.diag(M))
+    unit = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
+    M, a = unit[:, None] * M * unit, unit * a
     mu, U = np.linalg.eigh(M)
     kept = mu > len(mu) * np.finfo(float).eps * mu[-1]
     if not (kept.any() and np.any(a > 0)):
         raise Undefined("no kernel aligns with the targets: all centred alignments are zero.")
     root = np.sqrt(mu[kept])
     # With S'S = M the programme is to minimise |S m - S^{-T} a|^2.
-    return nnls(root[:, None] * U[:, kept].T, (U[:, kept].T @ a) / root)[0]
+    return unit * nnls(root[:, None] * U[:, kept].T, (U[:, kept].T @ a) / root)[0]
 
 
 def _warn_of_collapse(criterion: Criterion) -> None:
