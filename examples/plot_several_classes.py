@@ -49,7 +49,7 @@ for ax, (name, model) in zip(axes, models.items()):
 axes[0].legend(loc="upper left")
 
 # %%
-# Leave-one-out outputs say what is mistaken for what, on the training rows, without a refit.
+# The confusion matrix of the left-out outputs: every training row is predicted without itself, and nothing is refitted.
 
 model = models["multinomial"]
 given = model.classes_[model.loo_decision_.argmax(axis=1)]

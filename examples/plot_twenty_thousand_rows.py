@@ -3,7 +3,7 @@ Can I tune on twenty thousand rows?
 ===================================
 
 A kernel matrix of 20 000 rows has 400 million entries; one factorisation takes minutes. Only its directions above the
-regularisation matter, and a few hundred landmarks span those. ``gram="auto"`` starts with few, looks at what the
+regularisation matter, and a few hundred landmarks span those. ``gram="auto"`` starts with few, estimates what the
 approximation hides, and adds more only while that matters.
 """
 

@@ -131,10 +131,10 @@ def test_kric_is_that_of_the_tables(data):
 
 
 def test_a_path_improves_and_begins_at_equal_length_scales():
-    path = gold_figures.search_path(gold_figures.METHODS["EP"], gold_figures.twonorm(30, 4), 6)
+    path = gold_figures.search_path(gold_figures.METHODS["EP"], gold_figures.twonorm(30, 4), 6, length=3.0)
     values = [step.value for step in path.steps]
     assert values == sorted(values, reverse=True)
-    np.testing.assert_allclose(path.natural[0, 1:5], 2)
+    np.testing.assert_allclose(path.natural[0, 1:5], 3)
     assert path.natural.shape == path.gradient.shape == (len(values), 7)
     # The first gradient is the derivative of the log evidence of all rows.
     step, h = path.steps[0], 1e-4
