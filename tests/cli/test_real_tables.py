@@ -357,4 +357,4 @@ def test_without_openpyxl_a_workbook_is_refused_with_the_way_out(tmp_path, monke
     assert run(["tune", str(path), "--target", "y"]) == 2
     said = complaint(capsys)
     assert "CSV" in said
-    assert "pip install openpyxl" in said
+    assert "pip install 'foldless[excel]'" in said

@@ -29,7 +29,18 @@ def write(path, X, y):
 def test_compare_knows_every_machine(machine, tmp_path, rng, capsys):
     task = MACHINES[machine].task
     X, y = counts_or_labels(rng, task)
-    options = ["--machine", machine, "--task", task, "--criterion", "loo", "--repeats", "1", "--json"]
+    options = [
+        "--machine",
+        machine,
+        "--task",
+        task,
+        "--criterion",
+        "loo",
+        "--repeats",
+        "1",
+        "--no-baselines",
+        "--json",
+    ]
     assert run(["compare", write(tmp_path / "data.csv", X, y), "--target", "y", *options]) == 0
     (row,) = json.loads(capsys.readouterr().out)
     assert row["machine"] == machine

@@ -26,7 +26,7 @@ from foldless.kernels.metric import learned_metric, with_metric
 from foldless.machines.coefficients import expand
 from foldless.tuning.candidate import CandidateTuner, Stage
 from foldless.tuning.objective import UNDEFINED_ERRORS, Objective
-from foldless.tuning.result import Selection
+from foldless.tuning.result import HalfMetrics, Selection
 from foldless.tuning.row_blocks import BlockObjective, Rows, row_blocks, stratified_order
 
 # Rows on which metrics are learned and compared.
@@ -36,10 +36,11 @@ ACCEPT_STANDARD_ERRORS = 1.0
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """A round on the two halves: the search (1), and the left-out losses at its best point."""
+    """A round on the two halves: the search (1), the left-out losses at its best point, and the kernel of each half."""
 
     stage: Stage
     losses: Vector
+    kernels: tuple[Kernel, ...]
 
     @property
     def theta(self) -> Vector:
@@ -87,7 +88,9 @@ def tune_rounds(tuner: CandidateTuner, kernel: Kernel, number: int = 0) -> Selec
     # The criterion of all rows has seen their targets through the metric: the halves' is reported.
     reading = copy(found.reading)
     reading.value = rounds[best].value
-    return replace(found, reading=reading)
+    parameters = [tuner.at(half, rounds[best].theta) for half in rounds[best].kernels]
+    judged = HalfMetrics(tuple(halves), tuple(half for half, _ in parameters), parameters[0][1])
+    return replace(found, reading=reading, half_metrics=judged)
 
 
 def _rounds_on_halves(
@@ -114,7 +117,7 @@ def _rounds_on_halves(
         except UNDEFINED_ERRORS:
             break
         used += len(stage.steps)
-        found.append(Round(stage, losses))
+        found.append(Round(stage, losses, (own[1], own[0])))
         if stage.outcome.stop.cut_short or (r > 0 and found[r].value >= found[r - 1].value):
             break
         own = [_learned(tuner, own[h], halves[h], found[r].theta) for h in (0, 1)]

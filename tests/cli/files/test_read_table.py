@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from foldless.cli.files.formats.delimited import read_delimited
 from foldless.cli.files.read_table import Encoder, read_new, read_table
 from foldless.core.errors import DataError
 
@@ -544,3 +545,13 @@ def test_the_delimiter_of_any_table_of_numbers_is_recognised(tmp_path, table, de
     path = tmp_path / "round.csv"
     path.write_text("\n".join(delimiter.join(map(str, row)) for row in [names, *rows]))
     np.testing.assert_array_equal(read_table(path).X, np.array(rows))
+
+
+def test_a_line_of_delimiters_inside_a_table_is_a_row_and_around_it_nothing(tmp_path):
+    """So that predictions have as many lines as the file has rows."""
+    path = tmp_path / "data.csv"
+    path.write_text(",\na,b\n1,2\n3,4\n,\n5,6\n,\n\n", encoding="utf-8")
+    sheet = read_delimited(path, path.read_text(encoding="utf-8"))
+    assert [column.name for column in sheet.columns] == ["a", "b"]
+    assert [len(column.cells) for column in sheet.columns] == [4, 4]
+    assert sheet.lines == [3, 4, 5, 6]

@@ -21,6 +21,7 @@ def cautions(findings: Findings) -> list[str]:
     rules = (
         _no_better_than_guessing,
         _held_out_worse,
+        _learned_metric,
         _many_parameters,
         _regularisation_at_bound,
         _length_scales_at_bound,
@@ -47,6 +48,14 @@ def _no_better_than_guessing(findings: Findings) -> Iterator[str]:
 def _held_out_worse(findings: Findings) -> Iterator[str]:
     if abs(disagreement(findings)) > CLEAR_STANDARD_ERRORS:
         yield from agreement(findings)
+
+
+def _learned_metric(findings: Findings) -> Iterator[str]:
+    if findings.experiment.estimator.selection_.half_metrics is not None and findings.held_out is None:
+        yield (
+            "The metric was learned from all rows, also from the targets of those that are left out: left-out scores and intervals are "
+            "too good by an unknown amount. Trust the error on rows held out (--holdout)."
+        )
 
 
 def _many_parameters(findings: Findings) -> Iterator[str]:

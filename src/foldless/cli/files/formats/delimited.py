@@ -50,8 +50,9 @@ def _fields(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
         io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True, strict=True
     )
     for row in reader:
-        if any(map(str.strip, row)):
-            yield reader.line_num, [cell.strip() for cell in row]
+        cells = [cell.strip() for cell in row]
+        if len(cells) > 1 or any(cells):
+            yield reader.line_num, cells
 
 
 def _records(path: PathLike, text: str, delimiter: str) -> tuple[list[int], list[list[str]]]:
@@ -64,9 +65,12 @@ def _records(path: PathLike, text: str, delimiter: str) -> tuple[list[int], list
             rows.append(row)
     except csv.Error as error:
         raise DataError(f"{path}: {error}, in the record after line {line}. Is a quote left open?") from None
-    if not rows:
+    # Spreadsheets write lines of nothing but delimiters around a table; inside it such a line is a row without values.
+    held = [i for i, row in enumerate(rows) if any(row)]
+    if not held:
         raise DataError(f"{path}: only delimiters, no values. Expected a table with at least four rows.")
-    return lines, rows
+    inside = slice(held[0], held[-1] + 1)
+    return lines[inside], rows[inside]
 
 
 def _likely_delimiter(text: str) -> str:

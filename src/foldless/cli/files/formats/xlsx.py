@@ -25,7 +25,7 @@ def read_xlsx(path: PathLike, raw: bytes) -> Sheet:
         openpyxl = import_extra("openpyxl")
     except MissingExtra:
         raise DataError(
-            f"{path}: reading Excel workbooks needs openpyxl. Save the table as CSV, or: pip install openpyxl"
+            f"{path}: reading Excel workbooks needs openpyxl. Save the table as CSV, or: pip install 'foldless[excel]'"
         ) from None
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
