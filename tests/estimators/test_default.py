@@ -208,7 +208,6 @@ def test_a_copy_predicts_what_the_original_does(moons):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_metric_is_not_learned_from_noise(seed):
-    """The left-out losses of a metric that has seen all rows fall by a third here."""
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(90, 12)), rng.normal(size=90)
     model = KernelRegressor().fit(X, y)
