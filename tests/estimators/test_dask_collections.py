@@ -248,3 +248,26 @@ def test_the_default_estimators_fit_a_small_collection_as_an_array(data):
     X, y = data
     rows, targets = da.from_array(X[:100], chunks=30), da.from_array(y[:100], chunks=30)
     assert len(KernelRegressor().fit(rows, targets).loo_predict_) == 100
+
+
+def test_columns_of_parquet_files_are_read_in_the_same_partitions(data, tmp_path, monkeypatch):
+    """Dask joins small files when only some columns are read: more of them for a target than for many inputs."""
+    monkeypatch.setattr("foldless.estimators.choice.TUNED_MAX_ROWS", 150)
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    X, y = data
+    columns = [f"x{i}" for i in range(12)]
+    frame = pd.DataFrame(np.hstack([X, np.zeros((N, 10))]), columns=columns).assign(y=y)
+    for i in range(12):
+        frame[50 * i : 50 * (i + 1)].to_parquet(tmp_path / f"{i:02d}.parquet")
+    table = dd.read_parquet(tmp_path)
+    model = KernelRidgeRegressor(KERNEL, alpha=0.5, n_components=50).fit(table[columns], table["y"])
+    assert model.partitions_.n_rows == N
+    assert np.mean((model.predict(frame[columns]) - y) ** 2) < 0.3 * np.var(y)
+    chosen = KernelRegressor().fit(table[columns], table["y"])
+    assert chosen.score(frame[columns], y) > 0.7
+    both = KernelRidgeRegressor(KERNEL, alpha=0.5, n_components=50)
+    both.fit(table[columns], table[["y", "x0"]])
+    assert both.predict(frame[columns]).shape == (N, 2)
+    other = dd.from_pandas(frame["y"], npartitions=3)
+    with pytest.raises(ValueError, match="partition"):
+        model.fit(table[columns], other)

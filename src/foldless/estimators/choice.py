@@ -41,7 +41,7 @@ from foldless.core.text_columns import naming_text_columns
 from foldless.estimators.base import BaseKernelEstimator, Seed, frozen
 from foldless.estimators.callbacks import CallbackMixin
 from foldless.estimators.columns import ColumnCodes, learn_codes
-from foldless.estimators.dask_collections import is_dask, lazy_rows
+from foldless.estimators.dask_collections import is_dask
 from foldless.estimators.dask_fit import TUNED_MAX_ROWS, checked_collection
 from foldless.estimators.doc_links import DocLinkMixin
 from foldless.estimators.preparation import Preparation
@@ -149,7 +149,7 @@ class BaseDefault(DocLinkMixin, CallbackMixin, BaseEstimator):
             chosen = clone(self.best_estimator_)
             if chosen.kernel == "auto" or isinstance(chosen.kernel, Families):
                 chosen.set_params(kernel=self.kernel_)
-            self.best_estimator_ = chosen.fit(lazy_rows(copy(self)._points, X), y)
+            self.best_estimator_ = chosen.fit(*collection.mapped(copy(self)._points, X, y))
         return self
 
     def _validated(self, X: Any, *y: Any, **checks: Any) -> Any:

@@ -10,7 +10,7 @@ from concurrent.futures import CancelledError
 from copy import copy
 from dataclasses import dataclass
 from functools import reduce, wraps
-from operator import add
+from operator import add, getitem
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -23,6 +23,8 @@ from foldless.estimators.columns import is_frame
 
 # Sums that one task adds up.
 ADDED_AT_ONCE = 8
+# Name of the target in a table that holds rows and targets.
+TARGET = "target of foldless"
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -80,15 +82,20 @@ def lazy_on_dask(method: Method) -> Method:
 
 def lazy_rows(compute: Callable[[Any], np.ndarray], X: Any) -> Any:
     """Return ``compute`` of every partition as a Dask array."""
+    return _lazy_array(compute, compute(_example_rows(X)), _parts(X), _row_counts(X))
+
+
+def _lazy_array(
+    compute: Callable[[Any], np.ndarray], example: np.ndarray, parts: Sequence[Any], sizes: Sequence[float]
+) -> Any:
     dask, da = import_extra("dask", "dask"), import_extra("dask.array", "dask")
-    example = compute(_example_rows(X))
     if isinstance(example, tuple):
         raise ValueError("a Dask collection has one output at a time; leave return_std out, or pass arrays.")
     task = dask.delayed(_rows_or_none, pure=False)
     empty, trailing = example[:0], example.shape[1:]
     blocks = [
         da.from_delayed(task(compute, part, empty), (n, *trailing), example.dtype)
-        for part, n in zip(_parts(X), _row_counts(X), strict=True)
+        for part, n in zip(parts, sizes, strict=True)
     ]
     return da.concatenate(blocks, allow_unknown_chunksizes=True)
 
@@ -103,7 +110,7 @@ def _is_dask_frame(X: Any) -> bool:
 
 def _example_rows(X: Any) -> Any:
     """Return a few rows of the collection's kind, for the shape and type of what comes out."""
-    return X._meta_nonempty if _is_dask_frame(X) else np.zeros((1, X.shape[1]))
+    return X._meta_nonempty if _is_dask_frame(X) else np.zeros((1, *X.shape[1:]), X.dtype)
 
 
 def _parts(X: Any) -> list[Any]:
@@ -125,12 +132,33 @@ def _paired_parts(X: Any, y: Any) -> list[tuple[Any, Any]]:
         if X.shape[0] != y.shape[0]:
             raise ValueError(f"X has {X.shape[0]} rows, y has {y.shape[0]}.")
         y = y.rechunk({0: X.chunks[0]})
+    if _is_dask_frame(X) and _is_dask_frame(y):
+        return _parts_of_one_table(X, y)
     parts = _parts(X), _parts(y)
     if len(parts[0]) != len(parts[1]):
         raise ValueError(
             f"X has {len(parts[0])} partitions, y has {len(parts[1])}; repartition one of them like the other."
         )
     return list(zip(*parts, strict=True))
+
+
+def _parts_of_one_table(X: Any, y: Any) -> list[tuple[Any, Any]]:
+    """Return the partitions of two frames that belong together.
+
+    Two selections of columns of the same files may be read in different numbers of partitions, one table is read in one.
+    """
+    if X.npartitions != y.npartitions:
+        raise ValueError(
+            f"X has {X.npartitions} partitions, y has {y.npartitions}; take both from one data frame, or repartition one of them "
+            "like the other."
+        )
+    dask, columns = import_extra("dask", "dask"), list(X.columns)
+    targets = [f"{TARGET} {i}" for i in range(y.shape[1])] if y.ndim == 2 else [TARGET]
+    series = [y[name] for name in y.columns] if y.ndim == 2 else [y]
+    table = X.assign(**dict(zip(targets, series, strict=True)))
+    pick = dask.delayed(getitem, pure=False)
+    names = targets if y.ndim == 2 else TARGET
+    return [(pick(part, columns), pick(part, names)) for part in _parts(table)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,6 +235,12 @@ class Collection:
     def n(self) -> int:
         """Number of rows."""
         return sum(self.sizes)
+
+    def mapped(self, compute: Callable[[Any], np.ndarray], X: Any, y: Any) -> tuple[Any, Any]:
+        """Return ``compute`` of the rows, and the targets, as Dask arrays with the same partitions."""
+        of_rows, of_targets = zip(*self.parts, strict=True)
+        points = _lazy_array(compute, compute(_example_rows(X)), of_rows, self.sizes)
+        return points, _lazy_array(np.asarray, np.asarray(_example_rows(y)), of_targets, self.sizes)
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Any, np.ndarray]:
         """Return n rows, drawn without replacement, and their targets."""
