@@ -20,6 +20,7 @@ KERNEL = RBF(0.7, "fixed")
 @pytest.fixture
 def data(monkeypatch):
     monkeypatch.setattr("foldless.estimators.dask_fit.PULLED_MAX_ROWS", 150)
+    monkeypatch.setattr("foldless.estimators.dask_fit.TUNED_MAX_ROWS", 120)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(N, 2))
     return X, np.sin(3 * X[:, 0]) + 0.3 * X[:, 1] + 0.3 * rng.normal(size=N)

@@ -31,6 +31,7 @@ KERNEL = RBF(2.0, "fixed")
 @pytest.fixture
 def data(monkeypatch):
     monkeypatch.setattr("foldless.estimators.dask_fit.PULLED_MAX_ROWS", 150)
+    monkeypatch.setattr("foldless.estimators.dask_fit.TUNED_MAX_ROWS", 120)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(N, 2))
     return X, np.round(np.exp(np.sin(2 * X[:, 0]) + 0.3 * X[:, 1] + 0.2 * rng.normal(size=N)))
@@ -69,7 +70,7 @@ def test_the_fit_is_that_of_an_array_with_the_same_landmarks(model, data):
     else:
         np.testing.assert_array_equal(lazy.compute(), expected)
     record = model.partitions_
-    assert (record.n_rows, record.n_search_rows, record.n_landmarks) == (N, 150, n_landmarks)
+    assert (record.n_rows, record.n_search_rows, record.n_landmarks) == (N, 120, n_landmarks)
     assert record.left_out_loss == pytest.approx(np.mean(losses), rel=1e-3)
     assert local.fit(X, y).partitions_ is None
 
@@ -78,7 +79,7 @@ def test_parameters_are_chosen_on_some_of_the_rows(data):
     X, y = data
     model = KernelLogisticRegression(n_components=40)
     model.fit(da.from_array(X, chunks=100), da.from_array(y > 1, chunks=100))
-    assert model.selection_.solution.gram.n == 150
+    assert model.selection_.solution.gram.n == 120
     assert len(model.X_fit_) == 40
     probabilities = model.predict_proba(da.from_array(X, chunks=100))
     assert probabilities.shape == (N, 2)

@@ -14,7 +14,7 @@ and the right side is what the left-out loss of the fit is reported as.
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from math import ceil
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -104,12 +104,14 @@ def _stacked(parts: tuple[Any, ...]) -> Any:
 
 
 def machine_of_rows(machine: Machine, v: Vector) -> Machine:
-    """Return a machine for other rows than its own, with their weights if it has weights at all."""
-    known = {field.name for field in fields(machine)}  # type: ignore[arg-type]
-    changes: dict[str, Any] = {"row_counts": None} if "row_counts" in known else {}
-    if "weights" in known and machine.loss_weights is not None:
-        changes["weights"] = v
-    return replace(machine, **changes)  # type: ignore[type-var]
+    """Return a machine for other rows than its own, with their weights if it has weights at all.
+
+    A collection has class weights only, so that the weights of the fit and those of the criterion (``costs``) are the same.
+    """
+    for_rows = {"weights": v, "costs": v, "row_counts": np.ones(len(v))}
+    given = {field.name: getattr(machine, field.name) for field in fields(cast(Any, machine))}
+    changes = {name: values for name, values in for_rows.items() if isinstance(given.get(name), np.ndarray)}
+    return replace(cast(Any, machine), **changes)
 
 
 def fit_cells_of(
