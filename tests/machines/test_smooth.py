@@ -7,7 +7,7 @@ from foldless.core.errors import NotPositiveDefinite, Undefined
 from foldless.grams import DenseGram, LowRankGram
 from foldless.machines import SmoothMachine
 from foldless.machines.losses import Logistic
-from foldless.machines.smooth import _Problem
+from foldless.machines.smooth import WarmStart, _Problem
 from oracles.klr import (
     FOLDS1,
     K1,
@@ -182,8 +182,30 @@ def test_a_warm_start_changes_the_way_and_not_the_end(form, bias):
     warm = machine.solve(form(K), y[:, None], near.start).columns[0]
     np.testing.assert_allclose(warm.z, cold.z, atol=1e-11)
     assert warm.n_iterations < cold.n_iterations
-    wild = solve(form(K), y, 20.0, bias, start=[1e3 * np.sin(np.arange(30.0))])
+    wild = solve(form(K), y, 20.0, bias, start=[WarmStart(1e3 * np.sin(np.arange(30.0)))])
     np.testing.assert_allclose(wild.z, cold.z, atol=1e-11)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_warm_start_foretells_the_outputs_for_another_C(form, bias):
+    _, K, y = random_problem(6, n=30)
+    low, mid, high = (solve(form(K), y, C, bias) for C in (5 * np.exp(-1e-3), 5.0, 5 * np.exp(1e-3)))
+    # Central differences: their error is that of the third derivative times the square of the step.
+    np.testing.assert_allclose(mid.start.growth, (high.z - low.z) / 2e-3, atol=1e-6 * np.max(np.abs(mid.z)))
+    far = solve(form(K), y, 50.0, bias)
+    foretold = mid.start.outputs(50.0)
+    assert np.linalg.norm(foretold - far.z) < np.linalg.norm(mid.z - far.z) / 2
+
+
+def test_starts_of_parts_are_joined_if_they_cover_all_rows(form):
+    _, K, y = random_problem(6, n=30)
+    machine, parts = SmoothMachine(Logistic(), C=2.0), [np.arange(0, 30, 2), np.arange(1, 30, 2)]
+    starts = [machine.solve(form(K[np.ix_(p, p)]), y[p, None]).start for p in parts]
+    (joined,) = machine.joined_start(starts, parts, 30)
+    np.testing.assert_array_equal(joined.z[::2], starts[0][0].z)
+    warm, cold = (machine.solve(form(K), y[:, None], start).columns[0] for start in ([joined], None))
+    np.testing.assert_allclose(warm.z, cold.z, atol=1e-11)
+    assert machine.joined_start(starts, parts, 31) is None
 
 
 @pytest.mark.parametrize("bias", [True, False])

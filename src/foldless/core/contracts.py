@@ -137,6 +137,19 @@ class Machine(ABC):
         ``solution.start`` of a similar problem.
         """
 
+    def joined_start(self, starts: Sequence[Any], rows: Sequence[NDArray[np.intp]], n: int) -> Any:
+        """Return the start of a fit to all n rows, given those of fits to parts of them; None if that helps nothing.
+
+        Parameters
+        ----------
+        starts : sequence of objects
+            ``solution.start`` of each part.
+        rows : sequence of arrays
+            The rows of each part.
+        n : int
+        """
+        return None
+
     def unsolved(self, gram: Gram, Y: Matrix) -> Any:
         """Return the problem that ``solve`` would solve, for criteria that need no fit; by default it is solved."""
         return self.solve(gram, Y)
@@ -477,6 +490,8 @@ class Outcome:
         Local optima, best first.
     draws : tuple of Step
         Draws of a search that samples.
+    warm_start : object, optional
+        Warm start of a fit at the best step. A search with a checkpoint has none: a killed one could not know it.
     """
 
     best: Step
@@ -484,6 +499,7 @@ class Outcome:
     stop: Stop
     optima: tuple[Step, ...] = ()
     draws: tuple[Step, ...] = ()
+    warm_start: Any = None
 
     def __repr__(self) -> str:
         return f"Outcome({len(self.trace)} evaluations, best value {self.best.value:.6g}. {self.stop.value})"
@@ -518,6 +534,11 @@ class HasScale(ABC):
         A value with an arbitrary constant, such as a log density, which depends on the unit of the targets, must have a
         scale: the search would otherwise end too early where the value is large, and never where it is near zero.
         """
+
+    @property
+    def in_nats(self) -> bool:
+        """Whether values are nats a row, so that a small fraction of a nat means nothing, however small the value is."""
+        return False
 
 
 class HasPrior(ABC):

@@ -31,7 +31,6 @@ STALLED_DECREMENT = 1e-6  # relative to the objective; above, an objective that 
 MAX_ITERATIONS = 200
 SHORTEST_STEP = 1e-10  # as a fraction of the full step
 CHORD_SHRINKAGE = 0.1  # of the decrement by one chord; a chord that gains less is the last with its factors
-CHORD_ACCURACY = 1e-10  # decrement of the last chord, as a fraction of the tolerance
 ROUNDED_DECREMENT = 1e-30  # relative to the objective; no step makes it smaller
 
 
@@ -127,8 +126,8 @@ def _after_chords(
         Largest decrement of a solution.
     """
     before = state
-    # A Newton step squares the error and so leaves a decrement far below the tolerance; chords must arrive there themselves.
-    goal = max(CHORD_ACCURACY * tolerance, ROUNDED_DECREMENT * max(1.0, state.value))
+    # A last Newton step squares the error and so leaves a decrement far below the tolerance; chords must arrive there themselves.
+    goal = max(tolerance**2, ROUNDED_DECREMENT * max(1.0, state.value))
     while (target := model.chord_point(state)) is not None:
         decrement = state.decrement(target)
         if not decrement <= CHORD_SHRINKAGE * last:

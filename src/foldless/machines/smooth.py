@@ -21,13 +21,14 @@ References
    regression*, (2)-(14).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from foldless.core.gram import Factor, Gram, Matrix, Vector
+from foldless.core.gram import Factor, Gram, Matrix, Rows, Vector
 from foldless.core.memo import cached_property
 from foldless.core.parallel import side_by_side
 from foldless.machines.base import MachineWithC, fraction_of_one_row, row_weights
@@ -35,6 +36,9 @@ from foldless.machines.coefficients import range_gram
 from foldless.machines.columnwise import ColumnwiseSolutions
 from foldless.machines.losses.protocols import SmoothLoss
 from foldless.machines.newton import FINAL_DECREMENT, SEARCH_DECREMENT, minimise
+
+# Outputs are foretold for changes of log C up to this one.
+MAX_LOG_C_CHANGE = 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,22 +94,30 @@ class SmoothMachine(MachineWithC):
         """Return the number of columns: each is fitted by itself."""
         return columns
 
-    def solve(self, gram: Gram, Y: Matrix, start: list[Vector] | None = None) -> "SmoothSolutions":
+    def solve(self, gram: Gram, Y: Matrix, start: list["WarmStart"] | None = None) -> "SmoothSolutions":
         """Fit one problem per column of ``Y``.
 
         Parameters
         ----------
         gram : Gram
         Y : array of shape (n, k)
-        start : list of k arrays, optional
-            Earlier outputs ``z``, for instance ``solution.start`` of a similar problem.
+        start : list of k WarmStart, optional
+            Earlier outputs: ``solution.start`` of a similar problem.
         """
         self.loss.check(Y)
         starts = [None] * Y.shape[1] if start is None else start
-        tasks = [partial(self._column, gram, y, z) for y, z in zip(Y.T, starts, strict=True)]
+        tasks = [partial(self._column, gram, y, start) for y, start in zip(Y.T, starts, strict=True)]
         return SmoothSolutions(tuple(side_by_side(tasks)))
 
-    def _column(self, gram: Gram, y: Vector, start: Vector | None) -> "SmoothSolution":
+    def joined_start(
+        self, starts: Sequence[list["WarmStart"]], rows: Sequence[Rows], n: int
+    ) -> list["WarmStart"] | None:
+        """Return the outputs of all rows if every row belongs to a part."""
+        if len(np.unique(np.concatenate(rows))) < n:
+            return None
+        return [WarmStart.joined(parts, rows, n) for parts in zip(*starts, strict=True)]
+
+    def _column(self, gram: Gram, y: Vector, start: "WarmStart | None") -> "SmoothSolution":
         v = row_weights(self, gram.n)
         curvature = v * self.loss.derivatives(y, np.full(gram.n, self._best_constant(y, v)))[1]
         stable = range_gram(gram, self.C * float(np.max(curvature)))
@@ -114,12 +126,42 @@ class SmoothMachine(MachineWithC):
             problem.best_constant(),
             self.decrement * float(v.sum()),
             f"C = {self.C:.3g}",
-            None if start is None else problem.with_outputs(start),
+            None if start is None else problem.with_outputs(start.outputs(self.C)),
         )
         return SmoothSolution(gram, self, y, v, z, n_iterations)
 
     def _best_constant(self, y: Vector, v: Vector) -> float:
         return self.loss.start(y, v) if self.bias else 0.0
+
+
+class WarmStart(NamedTuple):
+    """The outputs of a fit, and how they change with C.
+
+    Attributes
+    ----------
+    z : array of shape (n,)
+    growth : array of shape (n,), default=0
+        Derivative of z in the logarithm of C: V a.
+    log_C : float
+        Where the growth is known.
+    """
+
+    z: Vector
+    growth: Vector | float = 0.0
+    log_C: float = 0.0
+
+    @classmethod
+    def joined(cls, parts: Sequence["WarmStart"], rows: Sequence[Rows], n: int) -> "WarmStart":
+        """Return the outputs of parts of the rows as those of all n rows."""
+        z = np.zeros(n)
+        for part, own in zip(parts, rows, strict=True):
+            z[own] = part.z
+        return cls(z)
+
+    def outputs(self, C: float) -> Vector:
+        """Return the outputs that are expected for another C."""
+        change = float(np.clip(np.log(C) - self.log_C, -MAX_LOG_C_CHANGE, MAX_LOG_C_CHANGE))
+        return self.z + change * self.growth
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,9 +285,9 @@ class SmoothSolution:
         return self.z
 
     @property
-    def start(self) -> Vector:
-        """Outputs, for a warm start."""
-        return self.z
+    def start(self) -> WarmStart:
+        """Outputs and their growth, for a warm start."""
+        return WarmStart(self.z, self.covariance(self.a), float(np.log(self.C)))
 
     @cached_property
     def _derivatives(self) -> tuple[Vector, Vector, Vector]:
@@ -311,7 +353,7 @@ class SmoothSolution:
         if scale not in self._with_prior:
             gram = self.gram.shifted(scale**2 / self.C)
             machine = replace(self.machine, bias=False)
-            self._with_prior[scale] = machine.solve(gram, self.Y, [self.z]).columns[0]
+            self._with_prior[scale] = machine.solve(gram, self.Y, [WarmStart(self.z)]).columns[0]
         return self._with_prior[scale]
 
     @cached_property

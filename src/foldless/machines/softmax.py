@@ -19,6 +19,7 @@ References
 .. [1] Rasmussen and Williams (2006), *Gaussian Processes for Machine Learning*, section 3.5.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -29,6 +30,7 @@ from scipy.special import log_softmax, softmax
 from foldless.core import blas
 from foldless.core.contracts import Gram, Matrix, Vector
 from foldless.core.errors import Undefined
+from foldless.core.gram import Rows
 from foldless.core.linalg import cholesky, mirror, solve_lower
 from foldless.core.memo import cached_property
 from foldless.machines.base import MachineWithC, fraction_of_one_row, row_weights
@@ -69,6 +71,15 @@ class SoftmaxMachine(MachineWithC):
     def n_joint_functions(self, columns: int) -> int:
         """Return how many functions one linear system holds when ``Y`` has so many columns."""
         return max(1, columns - 1)
+
+    def joined_start(self, starts: Sequence[Matrix], rows: Sequence[Rows], n: int) -> Matrix | None:
+        """Return the outputs of all rows if every row belongs to a part."""
+        if len(np.unique(np.concatenate(rows))) < n:
+            return None
+        Z = np.zeros((n, starts[0].shape[1]))
+        for part, own in zip(starts, rows, strict=True):
+            Z[own] = part
+        return Z
 
     def solve(self, gram: Gram, Y: Matrix, start: Matrix | None = None) -> "SoftmaxSolution":
         """Fit all classes together.

@@ -26,7 +26,7 @@ from foldless.criteria.folds import assign
 from foldless.estimators import KernelLogisticRegression
 from foldless.inspection.metrics import prediction_error, target_information
 from foldless.kernels.by_name import typical_distance
-from foldless.machines.smooth import SmoothSolution
+from foldless.machines.smooth import SmoothSolution, WarmStart
 
 # The columns of the paper that are computed here.
 METHODS = ("LOO-KLR", "KLR", "L-GPC", "EP-GPC")
@@ -69,7 +69,9 @@ class RefitLoss(Criterion):
             weights = solution.v.copy()
             weights[rows] = 0
             machine = replace(solution.machine, weights=weights)
-            u[rows] = machine.solve(solution.gram, solution.y[:, None], [solution.z]).columns[0].z[rows]
+            u[rows] = (
+                machine.solve(solution.gram, solution.y[:, None], [WarmStart(solution.z)]).columns[0].z[rows]
+            )
         value = float(solution.v @ solution.machine.loss.value(solution.y, u))
         return Reading(value, parts=solution.wrong("cv_error", u), divisor=solution.v.sum())
 

@@ -29,6 +29,7 @@ from foldless.grams import DenseGram
 from foldless.grams.builders import leading_nystrom
 from foldless.machines import SmoothMachine
 from foldless.machines.losses import Logistic
+from foldless.machines.smooth import WarmStart
 
 GRID = 10.0 ** (np.arange(20) / 2 - 2)
 GAUSSIAN_WIDTH, NYSTROM_LANDMARKS, NYSTROM_COMPONENTS, CV_FOLDS = 10.0, 50, 30, 10
@@ -116,7 +117,7 @@ class Fit:
     b: float
 
 
-def fit_svm(K: Matrix, y: Vector, C: float, start: list[Vector] | None = None) -> Fit:
+def fit_svm(K: Matrix, y: Vector, C: float) -> Fit:
     """Fit a support vector machine; K is centred and scaled first, because libsvm keeps it in single precision."""
     Kc = centre(K)
     scale = np.mean(np.diag(Kc))
@@ -129,9 +130,9 @@ def fit_svm(K: Matrix, y: Vector, C: float, start: list[Vector] | None = None) -
     return Fit(K @ beta + b, beta, b)
 
 
-def fit_klr(K: Matrix, y: Vector, C: float, start: list[Vector] | None = None) -> Fit:
+def fit_klr(K: Matrix, y: Vector, C: float) -> Fit:
     """Fit a kernel logistic regression."""
-    s = SmoothMachine(Logistic(), C).solve(DenseGram(K), y[:, None], start).columns[0]
+    s = SmoothMachine(Logistic(), C).solve(DenseGram(K), y[:, None]).columns[0]
     return Fit(s.z, s.alpha, s.b)
 
 
@@ -144,7 +145,7 @@ def svm_gacv(problem: Problem, fit: Fit, C: float) -> float:
 
 def klr_gacv(problem: Problem, fit: Fit, C: float) -> float:
     """Return GACV of Xiang and Wahba for KLR."""
-    return GACV()(SmoothMachine(Logistic(), C).solve(problem.K, problem.y[:, None], [fit.f])).value
+    return GACV()(SmoothMachine(Logistic(), C).solve(problem.K, problem.y[:, None], [WarmStart(fit.f)])).value
 
 
 def xi_alpha(problem: Problem, fit: Fit) -> float:

@@ -26,7 +26,7 @@ from foldless.core.errors import NotPositiveDefinite, Undefined
 from foldless.core.gram import Rows
 from foldless.grams.adjoints import add_symmetric
 from foldless.grams.dense import DenseFactor
-from foldless.machines.smooth import SmoothSolution
+from foldless.machines.smooth import SmoothSolution, WarmStart
 
 # Columns of V that are computed at a time.
 COLUMNS_AT_A_TIME = 256
@@ -126,6 +126,6 @@ def _without(solution: SmoothSolution, i: int) -> SmoothSolution | None:
     v[i] *= 1 - solution.fraction_of_one_row[i]
     machine = replace(solution.machine, weights=v)
     try:
-        return machine.solve(solution.gram, solution.Y, [solution.z]).columns[0]
+        return machine.solve(solution.gram, solution.Y, [WarmStart(solution.z)]).columns[0]
     except (Undefined, NotPositiveDefinite, np.linalg.LinAlgError):
         return None
