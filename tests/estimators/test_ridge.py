@@ -16,6 +16,7 @@ from foldless import KernelRidgeRegressor, KernelSubsetRegressor, criteria
 from foldless.core.errors import LandmarkWarning, NotPositiveDefinite, Undefined
 from foldless.estimators.archive import trusted_types
 from foldless.kernels import gram
+from foldless.searches import LBFGS
 
 X8 = np.array([[0, 0.5, 1.1, 1.4, 2.0, 2.7, 3.1, 3.6]]).T
 Y8 = np.array([0.1, 0.6, 0.8, 1.1, 0.7, 0.5, -0.2, -0.3])
@@ -86,7 +87,7 @@ def test_the_path_finds_what_a_dense_grid_finds(noisy_curve):
 
 
 def test_as_good_as_grid_search(rng):
-    """On the criterion always better than the grid's choice; on new noisy points not worse by more than chance."""
+    """On the criterion never worse than the grid's choice, up to the tolerance of the search; on new noisy points not worse by more than chance."""
     f = lambda X: np.sin(2 * X[:, 0]) * np.cos(X[:, 1])
     grid = {"alpha": np.logspace(-3, 0, 4), "gamma": np.logspace(-1, 0.5, 4)}
     ours, theirs = [], []
@@ -99,7 +100,7 @@ def test_as_good_as_grid_search(rng):
         )
         kernel, alpha = RBF((2 * search.best_params_["gamma"]) ** -0.5, "fixed"), search.best_params_["alpha"]
         there = KernelRidgeRegressor(kernel, alpha, fit_intercept=False).fit(X, y)
-        assert model.criterion_value_ < there.criterion_value_
+        assert model.criterion_value_ < there.criterion_value_ * (1 + LBFGS().tolerance)
         ours.append(np.mean((model.predict(new) - truth) ** 2))
         theirs.append(np.mean((search.predict(new) - truth) ** 2))
     assert np.mean(ours) < 1.05 * np.mean(theirs)

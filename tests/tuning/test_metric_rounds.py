@@ -43,7 +43,8 @@ def test_a_metric_that_does_not_help_is_not_taken():
 def test_the_criterion_of_a_learned_metric_is_not_optimistic():
     model = KernelRidgeRegressor("rbf-metric").fit(X, Y)
     test_error = np.mean((model.predict(NEW) - one_direction(NEW)) ** 2)
-    assert model.criterion_value_ > test_error
+    # The criterion is a mean of 160 squared errors: two of its standard errors, if these are normal.
+    assert model.criterion_value_ * (1 + 2 * np.sqrt(2 / len(X))) > test_error
 
 
 def test_classifiers_learn_it_too():

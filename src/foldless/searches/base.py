@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from foldless.core.contracts import Box, ObjectiveFunction, Outcome, Stop, Vector, Watch
+from foldless.core.contracts import Box, ObjectiveFunction, Outcome, Step, Stop, Vector, Watch
 from foldless.searches.run import SearchHalted, SearchRun
 from foldless.searches.starts import best_starts
 
@@ -53,14 +53,18 @@ class Search:
         """Return the search with another number of local searches; itself if it has no such option."""
         return self
 
-    @property
-    def with_search_accuracy(self) -> "Search":
-        """The search at the lower accuracy that suffices on some of the rows."""
+    def with_search_accuracy(self, n_rows: int) -> "Search":
+        """Return the search at the lower accuracy that suffices on some of the rows."""
         return self
 
-    @property
-    def near_optimum(self) -> "Search":
-        """The search that continues from the optima of this one, on other rows."""
+    def near_optimum(self, steps: Sequence[Step]) -> "Search":
+        """Return the search that continues from the optima of an earlier one, on other rows.
+
+        Parameters
+        ----------
+        steps : sequence of Step
+            The steps of the earlier search.
+        """
         return self
 
     @property

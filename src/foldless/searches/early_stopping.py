@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from foldless.core.contracts import Box, Stop, Vector
+from foldless.core.contracts import Box, Step, Stop, Vector
 from foldless.searches.base import Search
 from foldless.searches.run import SearchRun
 
@@ -56,12 +56,10 @@ class EarlyStopping(Search):
         """The inner search."""
         return self.search
 
-    @property
-    def with_search_accuracy(self) -> Search:
-        """Early stopping of the inner search at a lower accuracy."""
-        return replace(self, search=self.search.with_search_accuracy)
+    def with_search_accuracy(self, n_rows: int) -> Search:
+        """Return early stopping of the inner search at a lower accuracy."""
+        return replace(self, search=self.search.with_search_accuracy(n_rows))
 
-    @property
-    def near_optimum(self) -> Search:
-        """Early stopping of the inner search near an optimum."""
-        return replace(self, search=self.search.near_optimum)
+    def near_optimum(self, steps: Sequence[Step]) -> Search:
+        """Return early stopping of the inner search near an optimum."""
+        return replace(self, search=self.search.near_optimum(steps))

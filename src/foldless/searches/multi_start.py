@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Self
 
-from foldless.core.contracts import Box, Stop, Vector
+from foldless.core.contracts import Box, Step, Stop, Vector
 from foldless.searches.base import Search
 from foldless.searches.run import SearchRun
 from foldless.searches.starts import best_starts, sobol_starts
@@ -33,7 +33,7 @@ class MultiStart(Search):
     --------
     >>> from foldless.searches import LBFGS, MultiStart
     >>> MultiStart(LBFGS(), n_starts=16)
-    MultiStart(search=LBFGS(n_starts=1, tolerance=1e-05, stride=1.0), n_starts=16, given=2)
+    MultiStart(search=LBFGS(n_starts=1, tolerance=2e-05, stride=1.0), n_starts=16, given=2)
     """
 
     search: Search
@@ -52,12 +52,10 @@ class MultiStart(Search):
         """Return the search with another number of runs."""
         return replace(self, n_starts=n_starts)
 
-    @property
-    def with_search_accuracy(self) -> Search:
-        """Many starts of the inner search at a lower accuracy."""
-        return replace(self, search=self.search.with_search_accuracy)
+    def with_search_accuracy(self, n_rows: int) -> Search:
+        """Return many starts of the inner search at a lower accuracy."""
+        return replace(self, search=self.search.with_search_accuracy(n_rows))
 
-    @property
-    def near_optimum(self) -> Search:
-        """The inner search from all optima that were found; the rest of the box was searched before."""
-        return self.search.near_optimum.with_n_starts(self.n_starts)
+    def near_optimum(self, steps: Sequence[Step]) -> Search:
+        """Return the inner search from all optima that were found; the rest of the box was searched before."""
+        return self.search.near_optimum(steps).with_n_starts(self.n_starts)

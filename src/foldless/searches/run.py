@@ -30,6 +30,8 @@ from foldless.searches.checkpoint import Checkpoint
 
 # Optima closer than this fraction of the box in every parameter count as one.
 SAME_OPTIMUM_FRACTION = 0.02
+# A gain of nats is compared with this many times the loss, or with one nat if that is less.
+SMALL_NATS_FACTOR = 10.0
 
 
 class SearchHalted(Exception):
@@ -103,9 +105,12 @@ class SearchRun:
         self.optima: list[Step] = []
         self.draws: list[Step] = []
         self._value_scale = objective.value_scale if isinstance(objective, HasScale) else None
+        self._in_nats = isinstance(objective, HasScale) and objective.in_nats
         self._deadline = np.inf if time_budget is None else time.perf_counter() + time_budget
         self._checkpoint = None if checkpoint is None else Checkpoint(checkpoint, box, section)
         self._warm_start: Any = None
+        # The lowest value of an evaluation with a warm start, and that start.
+        self._best_start: tuple[float, Any] = (np.inf, None)
         # The best start without a gradient: a descent that begins there needs only the gradient.
         self._kept: _Start | None = None
         # A search without a step has nothing to return: its first evaluation ignores the budget.
@@ -172,6 +177,8 @@ class SearchRun:
         if evaluation.warm_start is not None:
             self._warm_start = evaluation.warm_start
         value = np.inf if np.isnan(evaluation.value) else float(evaluation.value)
+        if value < self._best_start[0]:
+            self._best_start = (value, evaluation.warm_start)
         return Step(
             theta, value, time.perf_counter() - begun, why, slope, evaluation.note, error, evaluation.n_rows
         )
@@ -253,6 +260,7 @@ class SearchRun:
         for part in parts:
             self.trace += part.trace
             self.draws += part.draws
+            self._best_start = min(self._best_start, part._best_start, key=lambda start: start[0])
             for optimum in part.optima:
                 self._keep(optimum)
 
@@ -269,8 +277,13 @@ class SearchRun:
             self.optima = [other for other, is_near in zip(self.optima, near) if not is_near] + [step]
 
     def scale(self, value: float) -> float:
-        """Return the size with which a change of the objective is compared: declared by it, or that of ``value``."""
-        return abs(value) if self._value_scale is None else self._value_scale
+        """Return the size with which a change of the objective is compared: declared by it, or that of ``value``.
+
+        Small losses in nats are compared with ten times their size: their ratios are known no better.
+        """
+        if self._value_scale is not None:
+            return self._value_scale
+        return min(1.0, SMALL_NATS_FACTOR * abs(value)) if self._in_nats else abs(value)
 
     @property
     def best(self) -> Step:
@@ -283,7 +296,11 @@ class SearchRun:
         """Return the record of the whole run; the best step is the first of the optima."""
         self._keep(self.best)
         optima = sorted(self.optima, key=lambda step: step.value)
-        return Outcome(self.best, tuple(self.trace), stop, tuple(optima), tuple(self.draws))
+        value, start = self._best_start
+        is_best = self._checkpoint is None and value == self.best.value
+        return Outcome(
+            self.best, tuple(self.trace), stop, tuple(optima), tuple(self.draws), start if is_best else None
+        )
 
 
 def _run_to_its_end(run: SearchRun, task: Callable[[SearchRun], Stop]) -> Stop:

@@ -89,10 +89,14 @@ class StageObjective(ObjectiveFunction, Protocol):
         """Size of a large change of the criterion; ``None`` if that is the size of the value itself."""
 
     @property
+    def n_rows(self) -> int:
+        """Rows of all its fits."""
+
+    @property
     def rows_at_once(self) -> int:
         """Rows of its largest fit."""
 
-    def corrected(self, theta: Vector) -> "StageObjective":
+    def corrected(self, theta: Vector, start: Any = None) -> "StageObjective":
         """Return the objective with its criterion corrected if that misleads at ``theta``; itself if it holds."""
 
 
@@ -273,7 +277,7 @@ class CandidateTuner:
     def on_blocks(self, kernel: Kernel, blocks: Sequence[Rows]) -> Objective | BlockObjective:
         """Return the objective of one block, or the mean over several."""
         objectives = [self.on_rows(kernel, rows) for rows in blocks]
-        return objectives[0] if len(blocks) == 1 else BlockObjective(objectives, self.options.n_jobs)
+        return objectives[0] if len(blocks) == 1 else BlockObjective(objectives, self.options.n_jobs, blocks)
 
     def on_rows(self, kernel: Kernel, rows: Rows) -> Objective:
         """Return the objective of some rows."""
@@ -345,11 +349,11 @@ class CandidateTuner:
         options, left = self.options, self._evaluations_left(before)
         if before is not None and left is not None and left <= 0:
             return before.ended_by(Stop.BUDGET)
-        continues = before is not None and from_optima
-        starts = self._starts_after(before, space) if before is not None and from_optima else space.starts
-        search = self.search.near_optimum if continues else self.search
+        starts, search = space.starts, self.search
+        if before is not None and from_optima:
+            starts, search = self._starts_after(before, space), search.near_optimum(before.steps)
         if objective.rows_at_once < len(self.Y):
-            search = search.with_search_accuracy
+            search = search.with_search_accuracy(objective.n_rows)
         try:
             outcome = search(
                 objective,
@@ -386,7 +390,7 @@ class CandidateTuner:
             best = stage.outcome.best.theta
             if stage.outcome.stop.cut_short:
                 break
-            objective = stage.objective.corrected(best)
+            objective = stage.objective.corrected(best, stage.outcome.warm_start)
             if objective is stage.objective:
                 break
             again = replace(space, starts=[best] if blocks else [*space.starts, best])
@@ -405,7 +409,10 @@ class CandidateTuner:
         if len(before.steps) < len(before.outcome.trace):
             return optima
         promising = [step.theta for step in before.steps if step.why == "start" and before.is_near_best(step)]
-        return optima + space.kernels_of(promising, before.outcome.best.theta)
+        others = space.kernels_of(promising, before.outcome.best.theta)
+        return optima + [
+            theta for theta in others if not any(np.array_equal(theta, known) for known in optima)
+        ]
 
     def _evaluations_left(self, before: Stage | None) -> int | None:
         if self.options.max_evaluations is None:
@@ -449,6 +456,7 @@ class CandidateTuner:
         last_fit = replace(self.last_fit, seconds=_seconds_left(self.options.time_budget, begun))
         form = last_fit.fit(
             *self.at(kernel, stage.outcome.best.theta),
+            start=self.start_after(stage),
             polish=polish if free else None,
         )
         outcome = replace(stage.outcome, trace=polished.outcome.trace)
@@ -457,6 +465,15 @@ class CandidateTuner:
         self.warn_if_fooled(kernel, form, stage.outcome)
         corrected, form = self.corrected(stage, form)
         return corrected.selection(kernel, corrected.with_penalty(form), outcome, stage.steps)
+
+    def start_after(self, stage: Stage) -> Any:
+        """Return the start of a fit to all rows at the best point of a stage; None if it is not known."""
+        starts, searched = stage.outcome.warm_start, stage.objective
+        if starts is None or searched.n_rows < len(self.Y):
+            return None
+        if isinstance(searched, BlockObjective) and searched.rows is not None:
+            return self.machine.joined_start(starts, searched.rows, len(self.Y))
+        return starts if isinstance(searched, Objective) else None
 
     def corrected(self, stage: Stage, form: FittedForm) -> tuple["CandidateTuner", FittedForm]:
         """Return the tuner and the fit with the criterion corrected where it misleads at the fit.
@@ -489,6 +506,8 @@ class CandidateTuner:
     ) -> Selection:
         """Return the record of a fit to all rows."""
         objective = Objective(kernel, self.machine, self.criterion, form.builder, self.Y, self.tune_machine)
+        # Its warm start has served.
+        outcome = replace(outcome, warm_start=None)
         return Selection(
             kernel=form.kernel,
             machine=form.machine,

@@ -21,7 +21,7 @@ def with_parameters(
     kernel: Kernel, machine: Machine, theta: Vector, tune_machine: bool
 ) -> tuple[Kernel, Machine]:
     """Return kernel and machine with the parameters ``theta``: the kernel's first, then the machine's if they are tuned."""
-    p = len(kernel.theta)
+    p = len(theta) - len(machine.theta) * tune_machine
     kernel = kernel.clone_with_theta(theta[:p]) if p else kernel
     return kernel, machine.with_theta(theta[p:]) if tune_machine else machine
 
@@ -60,8 +60,18 @@ class Objective(HasPrior, HasScale):
         return self.criterion.value_scale
 
     @property
-    def rows_at_once(self) -> int:
+    def in_nats(self) -> bool:
+        """Whether the criterion is in nats a row."""
+        return self.criterion.in_nats(self.machine)
+
+    @property
+    def n_rows(self) -> int:
         """Number of rows."""
+        return len(self.Y)
+
+    @property
+    def rows_at_once(self) -> int:
+        """Number of rows: all are fitted at once."""
         return len(self.Y)
 
     @property
@@ -73,11 +83,11 @@ class Objective(HasPrior, HasScale):
         """Return means and deviations of the criterion's normal prior of ``theta``; see :meth:`Criterion.prior`."""
         return self.criterion.prior(self.kernel, self._tuned(self.machine))
 
-    def corrected(self, theta: Vector) -> "Objective":
+    def corrected(self, theta: Vector, start: Any = None) -> "Objective":
         """Return the objective with its criterion corrected if that misleads at ``theta``; itself if it holds."""
         if not self.criterion.approximates(self.machine):
             return self
-        criterion = self.criterion.corrected(self.solve(theta)[2])
+        criterion = self.criterion.corrected(self.solve(theta, start)[2])
         return self if criterion == self.criterion else replace(self, criterion=criterion)
 
     def with_machine(self, machine: Machine) -> "Objective":
@@ -106,6 +116,10 @@ class Objective(HasPrior, HasScale):
             self._latest.clear()
             latest = self._latest["gram"] = (key, self.builder.gram(kernel))
         return latest[1]
+
+    @cached_property
+    def _n_kernel_parameters(self) -> int:
+        return len(self.kernel.theta)
 
     @cached_property
     def _latest(self) -> dict[str, tuple[bytes, Gram]]:
@@ -152,7 +166,7 @@ class Objective(HasPrior, HasScale):
         if self.tune_machine and reading.slope is None:
             return None
         gradient = np.zeros(0)
-        if len(self.kernel.theta):
+        if self._n_kernel_parameters:
             if reading.adjoint is None:
                 return None
             gradient = self.builder.pullback(kernel, solution.gram, reading.adjoint)

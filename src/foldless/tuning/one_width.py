@@ -116,6 +116,16 @@ class OneWidth(HasScale, EvaluatesWithGradient):
         return self.objective.value_scale
 
     @property
+    def in_nats(self) -> bool:
+        """Whether the criterion is in nats a row."""
+        return self.objective.in_nats
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the objective."""
+        return self.objective.n_rows
+
+    @property
     def rows_at_once(self) -> int:
         """Rows of its largest fit."""
         return self.objective.rows_at_once
@@ -136,9 +146,9 @@ class OneWidth(HasScale, EvaluatesWithGradient):
     def _gradient(self, found: Evaluation) -> Vector | None:
         return self.widths.gathered(found.gradient)
 
-    def corrected(self, theta: Vector) -> "OneWidth":
+    def corrected(self, theta: Vector, start: Any = None) -> "OneWidth":
         """Return the objective with its criterion corrected if that misleads at ``theta``; itself if it holds."""
-        objective = self.objective.corrected(self.widths.spread(theta))
+        objective = self.objective.corrected(self.widths.spread(theta), start)
         return self if objective is self.objective else replace(self, objective=objective)
 
 

@@ -63,6 +63,6 @@ def polish(
     first = of_cells.objectives[0]
     tuned = first.machine if first.tune_machine else None
     box = SearchSpace.around(first.kernel, tuned, first.builder.X).box
-    search = LBFGS().near_optimum.with_search_accuracy
+    search = LBFGS().near_optimum(selection.steps_on_last_rows).with_search_accuracy(of_cells.n_rows)
     found = search(of_cells, box, [theta], max_evaluations=POLISH_MAX_EVALUATIONS)
     return with_parameters(first.kernel, selection.machine, found.best.theta, first.tune_machine)

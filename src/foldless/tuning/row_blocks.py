@@ -143,10 +143,13 @@ class BlockObjective(HasPrior, HasScale, EvaluatesWithGradient):
         One per block.
     n_jobs : int, optional
         How many blocks are evaluated side by side.
+    rows : sequence of arrays, optional
+        The rows of each block, where they are blocks of one table.
     """
 
     objectives: Sequence[Objective]
     n_jobs: int | None = None
+    rows: Sequence[Rows] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -169,6 +172,11 @@ class BlockObjective(HasPrior, HasScale, EvaluatesWithGradient):
         return self.objectives[0].value_scale
 
     @property
+    def in_nats(self) -> bool:
+        """Whether the criterion is in nats a row."""
+        return self.objectives[0].in_nats
+
+    @property
     def nats_per_unit(self) -> float:
         """Nats of the log likelihood of all rows in one unit of the mean."""
         return sum(objective.nats_per_unit for objective in self.objectives)
@@ -177,10 +185,10 @@ class BlockObjective(HasPrior, HasScale, EvaluatesWithGradient):
         """Return means and deviations of the criterion's prior of ``theta``, which does not depend on the rows."""
         return self.objectives[0].prior()
 
-    def corrected(self, theta: Vector) -> "BlockObjective":
+    def corrected(self, theta: Vector, start: Any = None) -> "BlockObjective":
         """Return the objective with the criterion of each block corrected where it misleads; itself if all hold."""
-        tasks = [partial(one.corrected, theta) for one in self.objectives]
-        corrected = side_by_side(tasks, self.n_jobs)
+        pairs = zip(self.objectives, self._starts(start), strict=True)
+        corrected = side_by_side([partial(one.corrected, theta, own) for one, own in pairs], self.n_jobs)
         held = all(new is old for new, old in zip(corrected, self.objectives, strict=True))
         return self if held else replace(self, objectives=corrected)
 
@@ -200,9 +208,12 @@ class BlockObjective(HasPrior, HasScale, EvaluatesWithGradient):
     def _evaluate(
         self, evaluate: Callable[..., Evaluation], theta: Vector, warm_start: Any
     ) -> list[Evaluation]:
-        starts = warm_start if warm_start is not None else [None] * len(self.objectives)
-        pairs = zip(self.objectives, starts, strict=True)
+        pairs = zip(self.objectives, self._starts(warm_start), strict=True)
         return side_by_side([partial(evaluate, one, theta, start) for one, start in pairs], self.n_jobs)
+
+    def _starts(self, warm_start: Any) -> Sequence[Any]:
+        """Return the warm start of each block."""
+        return [None] * len(self.objectives) if warm_start is None else warm_start
 
     def _mean(self, found: Sequence[Evaluation]) -> Evaluation:
         gradients = [one.gradient for one in found]

@@ -24,6 +24,7 @@ from foldless import KernelLogisticRegression, KernelSearch, criteria, searches
 from foldless.core.errors import SearchWarning, UnknownName
 from foldless.core.targets import one_versus_rest
 from foldless.datasets import make_ripley
+from foldless.estimators.kernel_search.sklearn_models import SVC_C_OVER_LSSVM_C
 from foldless.estimators.registry import MACHINES
 from foldless.grams.builders import DenseBuilder
 from foldless.machines import LSSVM, HingeSVM, SmoothMachine
@@ -266,8 +267,11 @@ def test_a_precomputed_gram_matrix_tunes_C(ripley):
 
 
 def test_nu_is_that_of_the_machine_chosen(ripley):
-    search = KernelSearch(NuSVC()).fit(*ripley)
-    svc = SVC(C=search.selection_.machine.C, gamma=search.best_params_["gamma"]).fit(*ripley)
+    """A least-squares machine chose; nu is that of the support vector machine with the C that corresponds to it."""
+    search = KernelSearch(NuSVC(tol=1e-6)).fit(*ripley)
+    C = SVC_C_OVER_LSSVM_C * search.selection_.machine.C
+    svc = SVC(C=C, gamma=search.best_params_["gamma"], tol=1e-6).fit(*ripley)
+    assert search.best_params_["nu"] == pytest.approx(np.sum(np.abs(svc.dual_coef_)) / (C * 90), rel=1e-4)
     assert set(search.best_params_) == {"gamma", "nu"}
     assert np.array_equal(svc.predict(ripley[0]), search.predict(ripley[0]))
 
@@ -506,7 +510,7 @@ def test_unknown_names_are_refused(ripley):
 
 
 def test_budgets_are_shared_by_the_listed_values(ripley):
-    space = {"C": (0.1, 10), "class_weight": [None, "balanced"]}
+    space = {"C": (0.1, 10), "gamma": (0.1, 10), "class_weight": [None, "balanced"]}
     with pytest.warns(SearchWarning):
         search = KernelSearch(SVC(), space, max_evaluations=4).fit(*ripley)
     assert search.n_evaluations_ == 4
