@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from foldless.core.contracts import Matrix, Vector
+from foldless.core.contracts import Matrix
 from foldless.estimators.base import BaseKernelClassifier, BaseKernelEstimator, BaseKernelRegressor
 from foldless.estimators.choice import BaseDefault
 from foldless.estimators.dask_collections import lazy_on_dask
@@ -95,9 +95,6 @@ class KernelClassifier(ClassifierMixin, BaseDefault):
         self._many_classes = n_classes > 2
         least_squares = self._many_classes and len(y) * n_classes > LOGISTIC_MAX_OUTPUTS
         return (KernelLSSVC if least_squares else KernelLogisticRegression)(**self._options(), **options)
-
-    def _losses(self, fitted: Any) -> Vector:
-        return -np.log(np.maximum(fitted.loo_own_proba_, np.finfo(float).tiny))
 
     @lazy_on_dask
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -229,10 +226,6 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, BaseDefault):
 
     def _machine(self, y: NDArray[Any], **options: Any) -> BaseKernelEstimator:
         return KernelRidgeRegressor(**self._options(), **options)
-
-    def _losses(self, fitted: Any) -> Vector:
-        residuals = fitted.loo_residuals_
-        return np.sum(residuals.reshape(len(residuals), -1) ** 2, axis=1)
 
     @lazy_on_dask
     def predict(

@@ -5,7 +5,7 @@ kernel spares a wide kernel the imitation of a straight line. The criterion comp
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,14 +32,17 @@ class Families:
     ----------
     names : tuple of str
     kernels : tuple of Kernel
+    challenged : bool
+        Whether a width per feature and a learned metric challenge the winner.
     """
 
     names: tuple[str, ...]
     kernels: tuple[Kernel, ...]
+    challenged: bool = False
 
     def map(self, change: Callable[[Kernel], Kernel]) -> "Families":
         """Return the families with every kernel changed."""
-        return Families(self.names, tuple(change(kernel) for kernel in self.kernels))
+        return replace(self, kernels=tuple(change(kernel) for kernel in self.kernels))
 
 
 def families(X: Points, categorical: Sequence[int] = ()) -> Families:

@@ -174,6 +174,10 @@ class CandidateTuner:
         Lowest and highest value of it.
     fit_all_rows : bool
         Whether the last fit is to all rows; a block of them is enough where only the parameters are wanted.
+    starts : sequence of arrays, optional
+        Where a search begins; by default on a coarse grid.
+    roughly : bool
+        Whether a search is no more accurate on all rows than on some of them; :meth:`finish` does the rest.
     seed : int
         Draws blocks of rows and landmarks.
     options : RunOptions
@@ -191,6 +195,8 @@ class CandidateTuner:
     tune_machine: bool = True
     regularisation: tuple[float, float] | None = None
     fit_all_rows: bool = True
+    starts: Sequence[Vector] | None = None
+    roughly: bool = False
     seed: Any = 0
     options: RunOptions = field(default_factory=RunOptions)
 
@@ -206,7 +212,7 @@ class CandidateTuner:
         if self.fit_all_rows and not len(kernel.theta) and not self.tune_machine:
             return self.fit_as_given(kernel)
         *_, stage = self.search_in_stages(kernel, number)
-        return self.fit_after(stage, kernel, number)
+        return self.fit_after(self.finish(stage, kernel, number), kernel, number)
 
     def fit_as_given(self, kernel: Kernel) -> Selection:
         """Fit all rows with parameters that are all fixed; this fit is the only step of the trace."""
@@ -230,12 +236,22 @@ class CandidateTuner:
     def search_in_stages(self, kernel: Kernel, number: int = 0) -> Iterator["Stage"]:
         """Yield every stage of the search when it is over; a stage that was cut short is the last."""
         self.last_fit.check(kernel)
-        yield from self.search_each(self.objectives(kernel), self.space(kernel), self.section(kernel, number))
+        space, section = self.space(kernel), self.section(kernel, number)
+        yield from self.search_each(self.objectives(kernel), space, section)
+
+    def finish(self, stage: "Stage", kernel: Kernel, number: int = 0) -> "Stage":
+        """Search on to full accuracy after the last stage, and again with the criterion corrected where it misleads."""
+        space, section = self.space(kernel), self.section(kernel, number)
+        begun = time.perf_counter() - stage.seconds
+        if self.roughly and stage.objective.rows_at_once == len(self.Y) and not stage.outcome.stop.cut_short:
+            fine, best = replace(self, roughly=False), replace(space, starts=[stage.outcome.best.theta])
+            stage = fine.search_on(stage.objective, best, stage, begun, f"{section}.fine", from_optima=False)
+        return self.search_corrected(stage, space, begun, section)
 
     def search_each(
         self, objectives: Iterable[StageObjective], space: SearchSpace, section: str
     ) -> Iterator["Stage"]:
-        """Yield the search on each objective, from the optima of the one before, and one that corrects the criterion."""
+        """Yield the search on each objective, from the optima of the one before."""
         stage: Stage | None = None
         for i, objective in enumerate(objectives):
             begun = time.perf_counter() - (0.0 if stage is None else stage.seconds)
@@ -243,10 +259,6 @@ class CandidateTuner:
             yield stage
             if stage.outcome.stop.cut_short:
                 return
-        assert stage is not None
-        corrected = self.search_corrected(stage, space, time.perf_counter() - stage.seconds, section)
-        if corrected is not stage:
-            yield corrected
 
     def fit_after(self, stage: "Stage", kernel: Kernel, number: int = 0) -> Selection:
         """Fit all rows at the best point of the last stage."""
@@ -352,7 +364,7 @@ class CandidateTuner:
         starts, search = space.starts, self.search
         if before is not None and from_optima:
             starts, search = self._starts_after(before, space), search.near_optimum(before.steps)
-        if objective.rows_at_once < len(self.Y):
+        if self.roughly or objective.rows_at_once < len(self.Y):
             search = search.with_search_accuracy(objective.n_rows)
         try:
             outcome = search(
@@ -422,7 +434,8 @@ class CandidateTuner:
     def space(self, kernel: Kernel) -> SearchSpace:
         """Return bounds and starts of the search."""
         machine = self.machine if self.tune_machine else None
-        return SearchSpace.around(kernel, machine, self.X, self.regularisation, self.search.n_starts)
+        space = SearchSpace.around(kernel, machine, self.X, self.regularisation, self.search.n_starts)
+        return space if self.starts is None else replace(space, starts=list(self.starts))
 
     def section(self, kernel: Kernel, number: int) -> str:
         """Return the name of this search in a checkpoint: a fingerprint of everything it depends on."""

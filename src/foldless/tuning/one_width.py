@@ -171,15 +171,42 @@ def tune_tied(tuner: CandidateTuner, kernel: Kernel, number: int = 0) -> Selecti
     widths = EqualWidths.of(space.box.size, criterion.tied_groups(kernel))
     objectives = [OneWidth(objective, widths) for objective in tuner.objectives(kernel)]
     *_, found = tuner.search_each(objectives, widths.space(space), f"{section}.one")
+    begun = time.perf_counter() - found.seconds
+    found = tuner.search_corrected(found, widths.space(space), begun, f"{section}.one")
     one = _spread(found, widths)
     if one.outcome.stop.cut_short:
         return tuner.fit_after(one, kernel, number)
     descends = any(step.gradient is not None for step in found.steps)
     limit = n_steps(criterion.rows or 0.0, space.box.size) if descends else None
     path = _Path(tuner, criterion, space, section, limit)
-    each = path.from_one_width(one, objectives[0].objective)
-    stage, explanation = _better(criterion, one.outcome.best.theta, each)
+    stage, explanation = path.better_than(one, objectives[0].objective)
     return replace(tuner.fit_after(stage, kernel, number), explanation=explanation)
+
+
+def tied_after(tuner: CandidateTuner, kernel: Kernel, found: Stage, number: int = 0) -> tuple[Stage, str]:
+    """Return the stage of a few steps with a width per feature after a search with one width, and the explanation.
+
+    Parameters
+    ----------
+    tuner : CandidateTuner
+        Its criterion is :class:`foldless.criteria.Tied`.
+    kernel : Kernel
+        With several length scales.
+    found : Stage
+        The last stage of the same kernel with one width; its steps are not counted again.
+    number : int
+        Position among the candidates.
+    """
+    criterion = tuner.criterion
+    assert isinstance(criterion, Tied)
+    space = tuner.space(kernel)
+    widths = EqualWidths.of(space.box.size, criterion.tied_groups(kernel))
+    objectives = list(tuner.objectives(kernel))
+    outcome = replace(found.outcome, trace=(), optima=(found.outcome.best,))
+    one = _spread(Stage(OneWidth(objectives[-1], widths), outcome, ()), widths)
+    limit = n_steps(criterion.rows or 0.0, space.box.size)
+    path = _Path(tuner, criterion, space, tuner.section(kernel, number), limit)
+    return path.better_than(one, objectives[0])
 
 
 def n_steps(rows: float, n_parameters: int) -> int:
@@ -227,6 +254,20 @@ class _Path:
     section: str
     limit: int | None
 
+    def better_than(self, one: Stage, first: AnyObjective) -> tuple[Stage, str]:
+        """Return the stage with its best point, one width unless a width per feature gains enough, and both values."""
+        each, theta = self.from_one_width(one, first), one.outcome.best.theta
+        kept = each.at(theta)
+        if kept is None:
+            return each, ""
+        others = [step for step in each.steps if not np.array_equal(step.theta, theta)]
+        best = min(others, key=lambda step: step.value, default=kept)
+        words = f"one width: {kept.value:.4g} a row; a width per feature: {best.value:.4g}, tied"
+        if self.criterion.gain_in_nats(kept.value, best.value) > MIN_GAIN_NATS:
+            return each, words
+        outcome = replace(each.outcome, best=kept, optima=(kept,))
+        return replace(each, outcome=outcome), f"{words}; one width was kept"
+
     def from_one_width(self, one: Stage, first: AnyObjective) -> Stage:
         """Return the stage with a width per feature: on the first block of rows, if there are several, then on all."""
         before, starts, objective = one, [one.outcome.best.theta], one.objective
@@ -247,24 +288,36 @@ class _Path:
         return before
 
     def descents(self, objective: AnyObjective, starts: list[Vector], before: Stage, name: str) -> Stage:
-        """Return the stage of a descent from the starts, and where that gains nothing of one from the coarse grid.
+        """Return the stage of a descent from the starts, and where no width matters also of one from the coarse grid.
 
         The best width may be one at which nothing can be learned: no feature has a slope there.
         """
-        stage = self.steps(objective, starts, before, name)
+        found = self.steps(objective, starts, before, name)
+        stage = self.judged(found, before, objective)
         one = stage.at(starts[0])
         gains = (
             one is None or self.criterion.gain_in_nats(one.value, stage.outcome.best.value) > MIN_GAIN_NATS
         )
-        if gains or self.limit is None or stage.outcome.stop.cut_short:
+        if gains or self.has_slope(found, objective) or self.limit is None or stage.outcome.stop.cut_short:
             return stage
         again = self.steps(objective, self.space.starts, stage, f"{name}.grid")
+        again = self.judged(again, stage, objective)
         return again if again.outcome is stage.outcome else again.after(stage)
 
+    def has_slope(self, found: Stage, objective: AnyObjective) -> bool:
+        """Return whether a step of length one in some log width would gain something by the slope where a descent began."""
+        first = next((step for step in found.steps if step.gradient is not None), None)
+        if first is None:
+            return False
+        groups = self.criterion.tied_groups(objective.at(first.theta)[0])
+        gradient = np.asarray(first.gradient)
+        steepest = max(float(np.max(np.abs(gradient[group]))) for group in groups)
+        return self.criterion.gain_in_nats(first.value, first.value - steepest) > MIN_GAIN_NATS
+
     def steps(self, objective: AnyObjective, starts: list[Vector], before: Stage, name: str) -> Stage:
-        """Return the stage of one descent, with the values of the tied criterion."""
+        """Return the stage of one descent of the criterion alone."""
         limit = None if self.limit is None else self.limit + len(starts)
-        stage = self.tuner.search_on(
+        return self.tuner.search_on(
             _free(objective),
             replace(self.space, starts=starts),
             before,
@@ -273,16 +326,19 @@ class _Path:
             max_evaluations=limit,
             from_optima=False,
         )
+
+    def judged(self, stage: Stage, before: Stage, objective: AnyObjective) -> Stage:
+        """Return the stage of a descent with the values of the tied criterion."""
         if stage.outcome is before.outcome or not stage.steps:
             return stage
-        steps = tuple(self.judged(step, objective) for step in stage.steps)
+        steps = tuple(self.judged_step(step, objective) for step in stage.steps)
         best, outcome = min(steps, key=lambda step: step.value), stage.outcome
         trace = outcome.trace[: len(outcome.trace) - len(steps)] + steps
         found = replace(outcome, best=best, optima=(best,), trace=trace)
         judged = replace(stage, objective=objective, outcome=found, steps=steps)
         return judged.within_budget(self.tuner.options.max_evaluations)
 
-    def judged(self, step: Step, objective: AnyObjective) -> Step:
+    def judged_step(self, step: Step, objective: AnyObjective) -> Step:
         """Return a step with the value of the tied criterion."""
         kernel, _ = objective.at(step.theta)
         tied, _ = self.criterion.with_penalty(Reading(step.value), kernel)
@@ -299,16 +355,3 @@ def _free(objective: AnyObjective) -> AnyObjective:
 def _without_tie(objective: Objective) -> Objective:
     assert isinstance(objective.criterion, Tied)
     return replace(objective, criterion=objective.criterion.inner_criterion)
-
-
-def _better(criterion: Tied, theta: Vector, each: Stage) -> tuple[Stage, str]:
-    """Return the stage with its best point, one width unless a width per feature gains enough, and both values."""
-    outcome, one = each.outcome, each.at(theta)
-    if one is None:
-        return each, ""
-    others = [step for step in each.steps if not np.array_equal(step.theta, theta)]
-    best = min(others, key=lambda step: step.value, default=one)
-    words = f"one width: {one.value:.4g} a row; a width per feature: {best.value:.4g}, tied"
-    if criterion.gain_in_nats(one.value, best.value) > MIN_GAIN_NATS:
-        return each, words
-    return replace(each, outcome=replace(outcome, best=one, optima=(one,))), f"{words}; one width was kept"

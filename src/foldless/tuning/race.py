@@ -5,94 +5,41 @@ criterion, a family is dropped after a stage of the search if its criterion is l
 
 .. math:: \bar d > 2 \sqrt{\operatorname{var}(d) / n}, \qquad d_i = \ell_i - \ell^*_i.  \tag{1}
 
-The differences are paired, so that rows that are hard for all families do not blur the comparison. The family with the
-lowest criterion after the last stage is fitted to all rows.
+The differences are paired, so that rows that are hard for all families do not blur the comparison.
+
+The first family searches a coarse grid, the others begin near its optimum: kernels of other smoothness have similar widths.
+All searches are rough. After the last stage the family with the lowest criterion searches to full accuracy, with a
+criterion that is checked by refits; if another one may then be lower, that one does too. The lowest is fitted to all rows,
+or is challenged before (:mod:`foldless.tuning.challengers`).
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from threading import Event
 
 import numpy as np
-from sklearn.gaussian_process.kernels import Kernel
 
 from foldless.core.contracts import Stop, Vector
 from foldless.core.errors import Undefined
 from foldless.core.parallel import side_by_side
-from foldless.criteria.left_out import left_out_outputs, row_losses
 from foldless.kernels.families import Families
-from foldless.tuning.candidate import CandidateTuner, Stage
-from foldless.tuning.objective import UNDEFINED_ERRORS, Objective
-from foldless.tuning.result import Selection, Trial, Trials
-from foldless.tuning.row_blocks import BlockObjective
+from foldless.tuning.candidate import CandidateTuner
+from foldless.tuning.challengers import Champion, challenged
+from foldless.tuning.objective import UNDEFINED_ERRORS
+from foldless.tuning.result import Selection
+from foldless.tuning.runner import Runner
 
 # A family is dropped if it is worse by more than so many standard errors of the mean difference.
 DROP_STANDARD_ERRORS = 2.0
 
 
-@dataclass(eq=False)
-class Runner:
-    """A family in the race.
-
-    Attributes
-    ----------
-    name : str
-    kernel : Kernel
-    tuner : CandidateTuner
-        With this family's share of the budget.
-    stages : iterator of Stage
-    stage : Stage or None
-        The latest.
-    note : str
-        Why it is out of the race; empty if it is not.
-    """
-
-    name: str
-    kernel: Kernel
-    tuner: CandidateTuner
-    stages: Iterator[Stage]
-    stage: Stage | None = None
-    note: str = ""
-
-    @property
-    def value(self) -> float:
-        """The criterion at the best point of the latest stage."""
-        return np.inf if self.stage is None else float(self.stage.outcome.best.value)
-
-    def advance(self) -> bool:
-        """Search on the next rows; return whether there were any. An undefined criterion ends the race for a family."""
-        try:
-            stage = next(self.stages, None)
-        except Undefined as error:
-            self.note = str(error)
-            return False
-        self.stage = stage or self.stage
-        return stage is not None
-
-    def losses(self) -> Vector:
-        """Return the left-out losses of the rows of the latest stage."""
-        assert self.stage is not None
-        whole, theta = self.stage.objective, self.stage.outcome.best.theta
-        assert isinstance(whole, Objective | BlockObjective)
-        parts = whole.objectives if isinstance(whole, BlockObjective) else [whole]
-        return np.concatenate([_left_out_losses(part, theta) for part in parts])
-
-    def trial(self) -> Trial:
-        """Return the record of this family."""
-        if self.stage is None:
-            return Trial(self.kernel, np.inf, None, self.note, self.name)
-        kernel, _ = self.tuner.at(self.kernel, self.stage.outcome.best.theta)
-        return Trial(kernel, self.value, self.stage.outcome, self.note, self.name)
-
-
-def _left_out_losses(objective: Objective, theta: Vector) -> Vector:
-    _, machine, solution = objective.solve(theta)
-    return row_losses(machine, objective.Y, left_out_outputs(solution))
-
-
 def race(
-    tuner: CandidateTuner, candidates: Families, budgets: Sequence[int | None], n_jobs: int | None
+    tuner: CandidateTuner,
+    candidates: Families,
+    budgets: Sequence[int | None],
+    n_jobs: int | None,
+    until: float | None = None,
 ) -> Selection:
     """Return the selection of the family with the lowest criterion; its trials list all families.
 
@@ -104,6 +51,8 @@ def race(
         Evaluations of every family; a family with none does not start.
     n_jobs : int, optional
         Families that search side by side.
+    until : float, optional
+        When challengers must be done, by ``time.perf_counter``.
     """
     runners = [_runner(tuner, candidates, i, budgets[i]) for i in range(len(budgets))]
     racing, interrupted = [runner for runner in runners if not runner.note], Event()
@@ -112,12 +61,20 @@ def race(
     finished = [runner for runner in racing if runner.stage is not None and not runner.note]
     if not finished:
         raise Undefined(next((runner.note for runner in runners if runner.note), "no family was tried."))
-    best = min(finished, key=lambda runner: runner.value)
-    assert best.stage is not None
-    stage = best.stage.ended_by(Stop.INTERRUPTED) if interrupted.is_set() else best.stage
-    selection = best.tuner.fit_after(stage, best.kernel, runners.index(best))
+    best = _lowest(finished, interrupted)
     best.note = "chosen"
-    return replace(selection, trials=Trials(runner.trial() for runner in runners))
+    champion = Champion(best, best, tuple(runners))
+    if candidates.challenged and not interrupted.is_set():
+        champion = challenged(champion, until)
+    return champion.fit()
+
+
+def _runner(tuner: CandidateTuner, candidates: Families, i: int, budget: int | None) -> Runner:
+    own = replace(tuner, roughly=True, options=replace(tuner.options, max_evaluations=budget))
+    note = (
+        f"max_evaluations={tuner.options.max_evaluations} left none for this kernel." if budget == 0 else ""
+    )
+    return Runner(candidates.names[i], candidates.kernels[i], own, i, note=note)
 
 
 def _advance_all(racing: Sequence[Runner], n_jobs: int | None, interrupted: Event) -> bool:
@@ -131,23 +88,20 @@ def _advance_all(racing: Sequence[Runner], n_jobs: int | None, interrupted: Even
             interrupted.set()
         return moved
 
+    begins, moved = racing[0].stage is None, []
     try:
-        return any(side_by_side([partial(advance, runner) for runner in racing], n_jobs))
+        if begins:
+            moved = [advance(racing[0])]
+            for runner in racing[1:]:
+                runner.begin_near(racing[0])
+        moved += side_by_side([partial(advance, runner) for runner in racing[begins:]], n_jobs)
     except KeyboardInterrupt:
         # Threads learn of it through the event.
         interrupted.set()
         if all(runner.stage is None or runner.tuner.options.raises_interrupt for runner in racing):
             raise
         return False
-
-
-def _runner(tuner: CandidateTuner, candidates: Families, i: int, budget: int | None) -> Runner:
-    own = replace(tuner, options=replace(tuner.options, max_evaluations=budget))
-    kernel = candidates.kernels[i]
-    note = (
-        f"max_evaluations={tuner.options.max_evaluations} left none for this kernel." if budget == 0 else ""
-    )
-    return Runner(candidates.names[i], kernel, own, own.search_in_stages(kernel, i), note=note)
+    return any(moved)
 
 
 def _without_losers(racing: list[Runner]) -> list[Runner]:
@@ -177,3 +131,18 @@ def _reason_to_drop(runner: Runner, best: Runner, reference: Vector) -> str:
     if not mean > DROP_STANDARD_ERRORS * error:
         return ""
     return f"dropped after {len(reference)} rows: worse than {best.name} by {mean:.3g} ± {error:.2g} a row"
+
+
+def _lowest(racing: Sequence[Runner], interrupted: Event) -> Runner:
+    """Return the family with the lowest criterion, after those that may be it were searched to the end."""
+    best = min(racing, key=lambda runner: runner.lowest_value)
+    while not best.is_finished and not interrupted.is_set():
+        best.finish()
+        assert best.stage is not None
+        if best.stage.outcome.stop == Stop.INTERRUPTED:
+            interrupted.set()
+        best = min(racing, key=lambda runner: runner.lowest_value)
+    if interrupted.is_set():
+        assert best.stage is not None
+        best.stage = best.stage.ended_by(Stop.INTERRUPTED)
+    return best

@@ -15,7 +15,6 @@ from foldless.grams.expansion import CellExpansion, Expansion
 from foldless.machines.coefficients import expand
 from foldless.tuning.last_fit import TriedForms
 from foldless.tuning.objective import Objective
-from foldless.tuning.row_blocks import Rows
 from foldless.tuning.trace import Trace, parameter_names, regularisation_name
 
 TRIALS_HEADER = ("kernel", "criterion", "evaluations", "")
@@ -89,24 +88,6 @@ class Trials(Sequence[Trial]):
 
 
 @dataclass(frozen=True, eq=False)
-class HalfMetrics:
-    """What judges a learned metric honestly: two halves of the rows, and for each the kernel whose metric the other half gave.
-
-    Attributes
-    ----------
-    rows : tuple of two arrays
-    kernels : tuple of two Kernels
-        With the parameters that were best on the halves.
-    machine : Machine
-        Likewise.
-    """
-
-    rows: tuple[Rows, ...]
-    kernels: tuple[Kernel, ...]
-    machine: Machine
-
-
-@dataclass(frozen=True, eq=False)
 class Selection:
     """What was chosen, and how.
 
@@ -131,8 +112,8 @@ class Selection:
         The steps of the search on its last and largest part of the rows: their values can be compared.
     explanation : str
         Why this point was chosen, where several kinds were compared, such as one width and a width per feature.
-    half_metrics : HalfMetrics or None
-        What a learned metric was judged by; None without one.
+    metric_is_learned : bool
+        Whether a metric was learned from these rows: left-out outputs are then too good, and the criterion is that of halves.
     trials : Trials
         A :class:`Trial` for every candidate kernel in the order given, the chosen one among them; ``print`` shows a table.
     """
@@ -151,7 +132,7 @@ class Selection:
     forms: TriedForms = field(default_factory=TriedForms)
     steps_on_last_rows: tuple[Step, ...] = ()
     explanation: str = ""
-    half_metrics: HalfMetrics | None = None
+    metric_is_learned: bool = False
     trials: Trials = field(default_factory=Trials)
 
     @property

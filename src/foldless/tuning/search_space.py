@@ -81,6 +81,19 @@ class SearchSpace:
         return [np.r_[kernel, theta[p:]] for kernel in kernels.values()]
 
 
+def starts_near(theta: Vector, kernel: Kernel, machine: Machine | None) -> list[Vector]:
+    """Return starts for a kernel of whose sister ``theta`` is the optimum.
+
+    They are the optimum itself, one with a wider kernel and less regularisation, as suits a rougher kernel, and two points of the
+    coarse grid in case that nothing could be learned there.
+    """
+    wider = is_length_scale(kernel)
+    if machine is None:
+        return [theta, theta + wider, kernel.theta, kernel.theta + wider]
+    grid = [np.r_[kernel.theta + step * wider, machine.sign * START_LOG_C[-1]] for step in (0.0, 1.0)]
+    return [theta, theta + np.r_[wider, machine.sign], *grid]
+
+
 def theta_of_log_C(machine: Machine, scale: float, log_C: ArrayLike) -> Vector:
     """Return the machine's theta (log C, or log alpha = -log C) for values of log C in units of 1 / ``scale``."""
     return machine.sign * (np.asarray(log_C, dtype=float) - np.log(scale))
@@ -104,10 +117,10 @@ def _mean_diagonal(kernel: Kernel, X: Any) -> float:
 def _shifted_kernels(kernel: Kernel) -> list[Vector]:
     """Return the kernel's theta with all length scales made shorter and longer together."""
     steps = START_LOG_WIDTH_STEPS if len(kernel.theta) else (0.0,)
-    return [kernel.theta + step * _is_length_scale(kernel) for step in steps]
+    return [kernel.theta + step * is_length_scale(kernel) for step in steps]
 
 
-def _is_length_scale(kernel: Kernel) -> Vector:
+def is_length_scale(kernel: Kernel) -> Vector:
     """Return 1 where theta is a length scale and 0 elsewhere; 1 everywhere if there is no length scale."""
     free = [h for h in kernel.hyperparameters if not h.fixed]
     found = np.array([float("length_scale" in h.name) for h in free for _ in range(h.n_elements)])

@@ -34,6 +34,8 @@ from foldless.tuning.validation_split import tune_with_early_stopping
 # Evaluations set aside for the regularisation if a separate search chooses it: at most half of the budget, and none
 # that a candidate kernel would lack.
 REGULARISATION_EVALUATIONS = 30
+# Share of a budget in seconds that belongs to the families if the best of them is challenged.
+FAMILIES_TIME_SHARE = 0.6
 
 
 def select(
@@ -135,7 +137,7 @@ def select(
             max_evaluations=_without_reserve(max_evaluations, len(kernels))
             if tunes_separately
             else max_evaluations,
-            time_budget=_seconds_of_candidate(time_budget, n_jobs, len(kernels)),
+            time_budget=_seconds_of_candidate(time_budget, n_jobs, kernel, len(kernels)),
             n_jobs=n_jobs,
             watch=watch,
             checkpoint=search.checkpoint if checkpoint is None else checkpoint,
@@ -145,7 +147,8 @@ def select(
     with workers(n_jobs):
         if isinstance(kernel, Families) and search.validation is None:
             budgets = _evaluations_of_candidates(tuner.options.max_evaluations, len(kernels))
-            best = race(tuner, kernel, budgets, n_jobs)
+            until = None if time_budget is None else begun + time_budget
+            best = race(tuner, kernel, budgets, n_jobs, until)
         else:
             found = [_tune(tuner, kernels[0], 0)] if len(kernels) == 1 else _tune_all(tuner, kernels, n_jobs)
             best = _lowest(found, kernels)
@@ -257,12 +260,13 @@ def _evaluations_of_candidates(max_evaluations: int | None, n: int) -> list[int 
     return [max_evaluations // n + (i < max_evaluations % n) for i in range(n)]
 
 
-def _seconds_of_candidate(time_budget: float | None, n_jobs: int | None, n: int) -> float | None:
-    """Return the seconds of each of n candidates, of which some run side by side."""
+def _seconds_of_candidate(time_budget: float | None, n_jobs: int | None, kernel: Any, n: int) -> float | None:
+    """Return the seconds of each of n candidates, of which some run side by side, and leave some for challengers."""
     if time_budget is None:
         return None
     at_a_time = 1 if n_jobs is None else min(n, effective_n_jobs(n_jobs))
-    return time_budget * at_a_time / n
+    share = FAMILIES_TIME_SHARE if isinstance(kernel, Families) and kernel.challenged else 1.0
+    return share * time_budget * at_a_time / n
 
 
 def _options_left(

@@ -51,7 +51,7 @@ def _held_out_worse(findings: Findings) -> Iterator[str]:
 
 
 def _learned_metric(findings: Findings) -> Iterator[str]:
-    if findings.experiment.estimator.selection_.half_metrics is not None and findings.held_out is None:
+    if findings.experiment.estimator.selection_.metric_is_learned and findings.held_out is None:
         yield (
             "The metric was learned from all rows, also from the targets of those that are left out: left-out scores and intervals are "
             "too good by an unknown amount. Trust the error on rows held out (--holdout)."

@@ -1,0 +1,272 @@
+r"""What may be better than the best family of kernels: a width per feature, and a learned metric.
+
+Challengers change one thing about the champion and begin where its search ended. With :math:`d_i` the left-out loss of row i
+by the champion less that by the challenger, the challenger takes the place if
+
+.. math:: \bar d > \max\bigl(c \sqrt{\operatorname{var}(d) / n},\; 10^{-3} L\bigr),  \tag{1}
+
+where L is the mean left-out loss of the champion and c = 1. The champion is the simpler one, left-out losses are lower than
+they should be after a choice of many parameters, and two searches for the same optimum end a little apart. A learned
+metric is judged on halves of the rows, each with the metric of the other half, and has c = 2, because it is the best of
+several rounds on these halves: on three of ten parts of a table of 442 rows one passed with c = 1, and all three were
+worse on the other rows. Nothing is fitted to all rows before the choice is made.
+"""
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.gaussian_process.kernels import RBF, Kernel, Matern, Product
+
+from foldless.core.contracts import Stop, Vector
+from foldless.core.errors import FoldlessError
+from foldless.criteria.tied import Tied
+from foldless.kernels import Columns, Laplacian, Metric
+from foldless.kernels.by_name import METRIC_ROUNDS
+from foldless.tuning.candidate import CandidateTuner
+from foldless.tuning.metric_rounds import METRIC_MAX_ROWS, MetricRounds
+from foldless.tuning.one_width import tied_after
+from foldless.tuning.result import Selection, Trial, Trials
+from foldless.tuning.row_blocks import BlockObjective
+from foldless.tuning.runner import Runner
+
+# The champion is challenged up to so many columns and rows.
+CHALLENGE_MAX_COLUMNS, CHALLENGE_MAX_ROWS = 50, 5000
+# A challenger must lower the left-out loss by this fraction: two searches for the same optimum differ by their tolerances.
+MIN_GAIN_FRACTION = 1e-3
+# c of eq. (1) for a learned metric.
+METRIC_STANDARD_ERRORS = 2.0
+# A metric is learned from so many rows first, and from more if it is ahead there.
+METRIC_FIRST_ROWS = 500
+# Evaluations of a challenger, in units of those of the champion.
+CHALLENGER_EVALUATIONS_FACTOR = 4
+WIDTHS, METRIC = "a width per feature", "a learned metric"
+
+
+@dataclass(frozen=True, eq=False)
+class Champion:
+    """What is best so far.
+
+    Attributes
+    ----------
+    runner : Runner
+    family : Runner
+        The best of the families.
+    families : tuple of Runner
+        All that raced.
+    challenges : tuple of Trial
+        The challengers that were tried.
+    rounds : MetricRounds or None
+        Those of a learned metric, if that is the champion.
+    explanation : str
+        Both values, if widths per feature are the champion.
+    """
+
+    runner: Runner
+    family: Runner
+    families: tuple[Runner, ...]
+    challenges: tuple[Trial, ...] = ()
+    rounds: MetricRounds | None = None
+    explanation: str = ""
+
+    def fit(self) -> Selection:
+        """Fit all rows; the trials list families and challengers."""
+        runner = self.runner
+        assert runner.stage is not None
+        families = [family.trial() for family in self.families]
+        if self.rounds is None:
+            found = runner.tuner.fit_after(runner.stage, runner.kernel, runner.number)
+            trials = Trials([*families, *self.challenges])
+        else:
+            found = self.rounds.fit()
+            *others, metric = self.challenges
+            trials = Trials([*families, *others, replace(metric, kernel=found.kernel)])
+        return replace(found, trials=trials, explanation=self.explanation)
+
+    def after(self, challenge: "Challenge") -> "Champion":
+        """Return the champion after a challenge: the challenger if eq. (1) holds."""
+        mean, error, better = compared(challenge.losses, challenge.others, challenge.standard_errors)
+        note = f"{'chosen: better' if better else 'not better'} by {mean:.3g} ± {error:.2g} a row"
+        trial = replace(challenge.runner.trial(), value=float(np.mean(challenge.others)), note=note)
+        if not better:
+            return replace(self, challenges=(*self.challenges, trial))
+        self.family.note = "the best family"
+        beaten = [replace(one, note=one.note.replace("chosen: better", "better")) for one in self.challenges]
+        return replace(
+            self,
+            runner=challenge.runner,
+            challenges=(*beaten, trial),
+            rounds=challenge.rounds,
+            explanation=challenge.explanation,
+        )
+
+    def interrupted(self) -> "Champion":
+        """Return the champion as one that an interrupt left without further challenges."""
+        assert self.runner.stage is not None
+        self.runner.stage = self.runner.stage.ended_by(Stop.INTERRUPTED)
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class Challenge:
+    """A challenger and the left-out losses of the same rows, by the champion and by the challenger."""
+
+    runner: Runner
+    losses: Vector
+    others: Vector
+    standard_errors: float = 1.0
+    rounds: MetricRounds | None = None
+    explanation: str = ""
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the challenger is not even ahead, or was cut short, so that more rows need not be tried."""
+        assert self.runner.stage is not None
+        behind = np.mean(self.losses) <= np.mean(self.others)
+        return bool(behind) or self.runner.stage.outcome.stop.cut_short
+
+    @property
+    def was_interrupted(self) -> bool:
+        """Whether Ctrl-C ended the search."""
+        assert self.runner.stage is not None
+        return self.runner.stage.outcome.stop == Stop.INTERRUPTED
+
+
+def challenged(champion: Champion, until: float | None = None) -> Champion:
+    """Return the champion after all challenges; those that would begin after ``until`` are left out."""
+    assert champion.runner.stage is not None
+    if champion.runner.stage.outcome.stop.cut_short or not _takes_part(champion.runner.tuner):
+        return champion
+    evaluations = CHALLENGER_EVALUATIONS_FACTOR * len(champion.runner.stage.outcome.trace)
+    for name, attempt in ((WIDTHS, _widths), (METRIC, _metric)):
+        seconds = None if until is None else until - time.perf_counter()
+        if seconds is not None and seconds <= 0:
+            break
+        options = replace(champion.runner.tuner.options, max_evaluations=evaluations, time_budget=seconds)
+        try:
+            challenge = attempt(champion, replace(champion.runner.tuner, options=options))
+        except FoldlessError as failure:
+            trial = Trial(champion.runner.kernel, np.inf, None, str(failure), name)
+            champion = replace(champion, challenges=(*champion.challenges, trial))
+            continue
+        if challenge is None:
+            continue
+        champion = champion.after(challenge)
+        if challenge.was_interrupted:
+            return champion.interrupted()
+    return champion
+
+
+def _takes_part(tuner: CandidateTuner) -> bool:
+    """Return whether challengers may pay, and can be judged, for these rows."""
+    dense = not sp.issparse(tuner.X) and len(tuner.Y) <= CHALLENGE_MAX_ROWS
+    return dense and not tuner.criterion.ignores_machine
+
+
+def _widths(champion: Champion, tuner: CandidateTuner) -> Challenge | None:
+    """Return the challenge of a width per feature, by a few steps from one width."""
+    runner = champion.runner
+    kernel = with_widths(runner.tuner.at(runner.kernel, runner.theta)[0], tuner.X.shape[1])
+    if kernel is None:
+        return None
+    criterion = Tied(tuner.criterion).with_data_estimates(tuner.machine, (), tuner.Y)
+    own = replace(tuner, criterion=criterion, starts=None, roughly=False)
+    number = len(champion.families)
+    assert runner.stage is not None
+    stage, explanation = tied_after(own, kernel, runner.stage, number)
+    other = Runner(WIDTHS, kernel, own, number, stage, is_finished=True)
+    return Challenge(other, runner.losses(), other.losses(), explanation=explanation)
+
+
+def _metric(champion: Champion, tuner: CandidateTuner) -> Challenge | None:
+    """Return the challenge of a learned metric, of the best family if that is radial, and else of the first one."""
+    family = next((one for one in (champion.family, *champion.families) if _radial(one) is not None), None)
+    plain = None if family is None else _radial(family)
+    if family is None or plain is None or not 1 < tuner.X.shape[1] <= CHALLENGE_MAX_COLUMNS:
+        return None
+    own = replace(tuner, criterion=family.tuner.criterion, starts=None, roughly=False)
+    sizes = [METRIC_FIRST_ROWS, METRIC_MAX_ROWS] if len(tuner.Y) > METRIC_FIRST_ROWS else [METRIC_MAX_ROWS]
+    challenge = None
+    for rows in sizes:
+        number = len(champion.families) + rows
+        rounds = MetricRounds.learn(own, plain, family.theta, number, max_rows=rows)
+        challenge = _judged(champion.runner, rounds) if rounds.rounds else None
+        if challenge is None or challenge.is_lost:
+            break
+    return challenge
+
+
+def _judged(runner: Runner, rounds: MetricRounds) -> Challenge:
+    """Return the challenge of the best round; without a gain over the plain distance it has no advantage."""
+    stage = rounds.stage
+    assert isinstance(stage.objective, BlockObjective)
+    kernel = stage.objective.objectives[0].kernel
+    other = Runner(METRIC, kernel, rounds.tuner, rounds.number, stage, is_finished=True)
+    others = rounds.rounds[rounds.best].losses
+    # The plain distance was tuned on the halves, the champion was not.
+    references = [runner.losses_on(rounds.halves), rounds.rounds[0].losses]
+    losses = min(references, key=np.mean) if rounds.gains else others
+    return Challenge(other, losses, others, METRIC_STANDARD_ERRORS, rounds)
+
+
+def _radial(runner: Runner) -> Metric | None:
+    """Return the kernel of a family as one whose metric can be learned; ``None`` if it is no function of the distance."""
+    kernel = runner.kernel
+    if runner.stage is None or not isinstance(kernel, RBF | Matern | Laplacian):
+        return None
+    if isinstance(kernel, Laplacian):
+        nu = 0.5 if kernel.norm == 2 else None
+    else:
+        nu = kernel.nu if isinstance(kernel, Matern) else np.inf
+    if nu is None or np.ndim(kernel.length_scale):
+        return None
+    return Metric(
+        float(kernel.length_scale),
+        nu=nu,
+        rounds=METRIC_ROUNDS,
+        length_scale_bounds=kernel.length_scale_bounds,
+    )
+
+
+def compared(losses: Vector, others: Vector, standard_errors: float = 1.0) -> tuple[float, float, bool]:
+    """Return by how much the losses of a challenger are lower, the standard error, and whether eq. (1) holds.
+
+    Parameters
+    ----------
+    losses, others : arrays of shape (n,)
+        Left-out losses of the winner and of the challenger.
+    standard_errors : float, default=1.0
+        c of eq. (1).
+
+    Examples
+    --------
+    >>> losses = np.array([1.0, 2.0, 3.0, 4.0])
+    >>> compared(losses, losses - [0.1, 0.3, 0.1, 0.3])[2]
+    True
+    >>> compared(losses, losses - [1.0, -0.6, 0.0, 0.0])[2]  # a gain of 0.1 with a standard error of 0.29
+    False
+    >>> compared(losses, losses - 1e-12)[2]  # the same optimum, found twice
+    False
+    """
+    gain = losses - others
+    mean, error = float(np.mean(gain)), float(np.std(gain) / np.sqrt(len(gain)))
+    return mean, error, mean > max(standard_errors * error, MIN_GAIN_FRACTION * float(np.mean(losses)))
+
+
+def with_widths(kernel: Kernel, n_columns: int) -> Kernel | None:
+    """Return a kernel with a width for every column of numbers; ``None`` if it has no width, or there are too many columns.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> with_widths(RBF(2.0), 3)
+    RBF(length_scale=[2, 2, 2])
+    """
+    if isinstance(kernel, Product) and isinstance(kernel.k1, Columns):
+        inner = with_widths(kernel.k1.kernel, len(kernel.k1.indices(n_columns)))
+        return None if inner is None else Columns(inner, kernel.k1.columns) * kernel.k2
+    if "length_scale" not in kernel.get_params() or not 1 < n_columns <= CHALLENGE_MAX_COLUMNS:
+        return None
+    widths = np.full(n_columns, float(kernel.length_scale))
+    return kernel.__class__(**{**kernel.get_params(), "length_scale": widths})

@@ -1,0 +1,122 @@
+"""A candidate in a race of kernels: its search so far, and the losses of left-out rows by which it is compared."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
+from foldless.core.contracts import Vector
+from foldless.core.errors import Undefined
+from foldless.criteria.left_out import left_out_outputs, row_losses
+from foldless.tuning.candidate import CandidateTuner, Stage
+from foldless.tuning.objective import Objective
+from foldless.tuning.result import Trial
+from foldless.tuning.row_blocks import BlockObjective, Rows
+from foldless.tuning.search_space import starts_near
+
+# A search that is accurate enough for some of the rows may end above its minimum by this fraction of the criterion's scale.
+ROUGH_FRACTION = 2e-3
+
+
+@dataclass(eq=False)
+class Runner:
+    """A candidate in the race.
+
+    Attributes
+    ----------
+    name : str
+    kernel : Kernel
+    tuner : CandidateTuner
+        With this candidate's share of the budget.
+    number : int
+        Position among the candidates.
+    stage : Stage or None
+        The latest.
+    note : str
+        Why it is out of the race; empty if it is not.
+    is_finished : bool
+        Whether it was searched to full accuracy, with a criterion that holds.
+    """
+
+    name: str
+    kernel: Kernel
+    tuner: CandidateTuner
+    number: int
+    stage: Stage | None = None
+    note: str = ""
+    is_finished: bool = False
+    _stages: Iterator[Stage] | None = None
+
+    @property
+    def value(self) -> float:
+        """The criterion at the best point of the latest stage."""
+        return np.inf if self.stage is None else float(self.stage.outcome.best.value)
+
+    @property
+    def lowest_value(self) -> float:
+        """What the criterion may fall to when the search is finished; a corrected criterion is rarely lower."""
+        if self.stage is None or self.is_finished:
+            return self.value
+        scale = self.stage.objective.value_scale
+        return self.value - ROUGH_FRACTION * (abs(self.value) if scale is None else scale)
+
+    @property
+    def theta(self) -> Vector:
+        """The best point."""
+        assert self.stage is not None
+        return self.stage.outcome.best.theta
+
+    def begin_near(self, first: "Runner") -> None:
+        """Begin near the optimum of a kernel with the same parameters, unless several descents are asked for."""
+        sisters = len(first.kernel.theta) == len(self.kernel.theta) > 0
+        if first.stage is None or not sisters or self.tuner.search.n_starts > 1:
+            return
+        shift = np.zeros(len(first.theta))
+        shift[: len(self.kernel.theta)] = self.kernel.theta - first.kernel.theta
+        machine = self.tuner.machine if self.tuner.tune_machine else None
+        self.tuner = replace(self.tuner, starts=starts_near(first.theta + shift, self.kernel, machine))
+
+    def advance(self) -> bool:
+        """Search on the next rows; return whether there were any. An undefined criterion ends the race for a candidate."""
+        if self._stages is None:
+            self._stages = self.tuner.search_in_stages(self.kernel, self.number)
+        try:
+            stage = next(self._stages, None)
+        except Undefined as error:
+            self.note = str(error)
+            return False
+        self.stage = stage or self.stage
+        return stage is not None
+
+    def finish(self) -> None:
+        """Search on to full accuracy, with a criterion that holds at the point found."""
+        assert self.stage is not None
+        self.stage = self.tuner.finish(self.stage, self.kernel, self.number)
+        self.is_finished = True
+
+    def losses(self) -> Vector:
+        """Return the left-out losses of the rows of the latest stage."""
+        assert self.stage is not None
+        whole = self.stage.objective
+        assert isinstance(whole, Objective | BlockObjective)
+        parts = whole.objectives if isinstance(whole, BlockObjective) else [whole]
+        return np.concatenate([left_out_losses(part, self.theta) for part in parts])
+
+    def losses_on(self, blocks: Sequence[Rows]) -> Vector:
+        """Return the left-out losses of fits to other blocks of rows at the best point."""
+        objectives = [self.tuner.on_rows(self.kernel, rows) for rows in blocks]
+        return np.concatenate([left_out_losses(one, self.theta) for one in objectives])
+
+    def trial(self) -> Trial:
+        """Return the record of this candidate."""
+        if self.stage is None:
+            return Trial(self.kernel, np.inf, None, self.note, self.name)
+        kernel, _ = self.tuner.at(self.kernel, self.theta)
+        return Trial(kernel, self.value, self.stage.outcome, self.note, self.name)
+
+
+def left_out_losses(objective: Objective, theta: Vector) -> Vector:
+    """Return the losses of the rows of an objective when they are left out."""
+    _, machine, solution = objective.solve(theta)
+    return row_losses(machine, objective.Y, left_out_outputs(solution))
