@@ -17,6 +17,7 @@ from foldless import (
     KernelLogisticRegression,
     KernelLSSVC,
     KernelPoissonRegressor,
+    KernelRegressor,
     KernelRidgeRegressor,
     KernelSubsetRegressor,
     KernelSVC,
@@ -159,6 +160,23 @@ def test_other_kernels_name_the_column_and_the_cure():
         KernelRidgeRegressor().fit(FRAME, EFFECT)
     with pytest.raises(DataError, match="column 1 of X holds text"):
         KernelRidgeRegressor("auto").fit(FRAME.to_numpy(dtype=object), EFFECT)
+
+
+def test_columns_of_dates_are_named():
+    days = pd.date_range("2020-01-01", periods=N)
+    for frame in (FRAME[["size"]].assign(day=days), FRAME.assign(day=days - days[0])):
+        for model in (KernelRidgeRegressor("auto"), KernelRegressor()):
+            with pytest.raises(DataError, match="column 'day' of X holds dates or times"):
+                model.fit(frame, EFFECT)
+
+
+@pytest.mark.parametrize(
+    "kernel", [Categorical(0.0), Categorical(-1.0), RBF(np.inf), RBF([1.0, 0.0])], ids=repr
+)
+def test_widths_that_are_not_positive_are_refused(kernel):
+    codes = np.round(RNG.normal(size=(N, 2)))
+    with pytest.raises(ValueError, match="must be positive and finite, got"):
+        KernelRidgeRegressor(kernel).fit(codes, EFFECT)
 
 
 def test_columns_of_one_name_are_refused():

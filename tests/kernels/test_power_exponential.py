@@ -115,6 +115,11 @@ def test_a_power_out_of_range_is_refused(kernel, words):
             use()
 
 
+def test_a_power_that_is_no_number_is_refused():
+    with pytest.raises(ValueError, match="above 0 .* got 'smooth'"):
+        KernelLogisticRegression(PowerExponential(power="smooth")).fit(X, np.arange(12) % 2)
+
+
 def test_sparse_points_give_the_same_matrix():
     for kernel in SINGLE:
         assert gram(kernel, sp.csr_array(X)) == pytest.approx(gram(kernel, X), abs=1e-9)

@@ -1,4 +1,4 @@
-"""Tables with text where numbers are needed: an error that names the column and the cure."""
+"""Tables with text or dates where numbers are needed: an error that names the column and the cure."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,13 +9,22 @@ from scipy.sparse import issparse
 
 from foldless.core.errors import DataError
 
+# Beginnings of the names that pandas and polars give to types of dates and times.
+DATE_DTYPES = ("date", "time", "duration", "period")
+
 
 @contextmanager
 def naming_text_columns(X: Any) -> Iterator[None]:
-    """Replace the error of a failed conversion to numbers by one that names the column of ``X`` with text."""
+    """Replace the error of a failed conversion to numbers by one that names the column of ``X`` with text or dates."""
     try:
         yield
     except (TypeError, ValueError) as error:
+        date = next((name for name in getattr(X, "columns", ()) if _holds_dates(X, name)), None)
+        if date is not None:
+            raise DataError(
+                f"column {date!r} of X holds dates or times, and numbers are needed. Count days from some day, take parts such "
+                "as the month, or leave it out."
+            ) from error
         found = _first_text(X)
         if found is None:
             raise
@@ -25,6 +34,11 @@ def naming_text_columns(X: Any) -> Iterator[None]:
             f"make_column_transformer((OneHotEncoder(), [{column!r}]), remainder='passthrough') in a pipeline, give an "
             "estimator a data frame and kernel='auto', or leave it out."
         ) from error
+
+
+def _holds_dates(X: Any, name: Any) -> bool:
+    """Return whether a column of pandas or polars has a type for dates or times."""
+    return str(getattr(X[name], "dtype", "")).lower().startswith(DATE_DTYPES)
 
 
 def _first_text(X: Any) -> tuple[Any, str] | None:

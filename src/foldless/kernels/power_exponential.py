@@ -15,6 +15,7 @@ References
 """
 
 from collections.abc import Iterator
+from numbers import Real
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -103,7 +104,7 @@ def _norm_and_power(kernel: PowerExponential) -> tuple[int, float]:
     p, q = kernel.p, kernel.power
     if p not in (1, 2):
         raise ValueError(f"p must be 1 or 2, got {p!r}.")
-    if not 0 < q <= p * (1 + POWER_TOLERANCE):
+    if not isinstance(q, Real) or not 0 < q <= p * (1 + POWER_TOLERANCE):
         raise ValueError(
             f"power must be above 0 and at most p={p}, got {q!r}: other powers are not positive definite."
         )

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 
 from foldless import criteria, searches
@@ -26,6 +27,9 @@ def as_kernel(kernel: str | Kernel, X: Any) -> Kernel:
         raise TypeError(
             f"kernel must be a name, an object of sklearn.gaussian_process.kernels, or a list of them; got {kernel!r}."
         )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if not np.all(np.isfinite(kernel.theta)):
+            raise ValueError(f"the parameters of a kernel must be positive and finite, got {kernel!r}.")
     return kernel
 
 
