@@ -116,7 +116,7 @@ def test_a_power_out_of_range_is_refused(kernel, words):
 
 
 def test_a_power_that_is_no_number_is_refused():
-    with pytest.raises(ValueError, match="above 0 .* got 'smooth'"):
+    with pytest.raises(ValueError, match=r"above 0 .* got 'smooth'"):
         KernelLogisticRegression(PowerExponential(power="smooth")).fit(X, np.arange(12) % 2)
 
 
