@@ -47,20 +47,22 @@ def difference(found: Difference, form: str = "+.2f") -> str:
     return f"{found.mean:{form}}{doubt}{'*' * found.is_significant}"
 
 
-def error_and_seconds(results: Results, problem: SizedSet, contender: str, base: str | None) -> str:
+def error_and_seconds(
+    results: Results, problem: SizedSet, contender: str, base: str | None, clock: str = "seconds"
+) -> str:
     """Return ``error* (seconds)``, with a star if the error differs from that of the base."""
     if not results.of(problem, contender):
         return ""
     shown = error(results.mean(problem, contender, "error"), results.task(problem))
     star = base is not None and results.difference(problem, contender, base).is_significant
-    return f"{shown}{'*' * star} ({seconds(results.mean(problem, contender, 'seconds'))})"
+    return f"{shown}{'*' * star} ({seconds(results.mean(problem, contender, clock))})"
 
 
-def sets_table(results: Results, base: str | None) -> str:
-    """Return a row for every set and size, with errors and seconds of all contenders."""
+def sets_table(results: Results, base: str | None, clock: str = "seconds") -> str:
+    """Return a row for every set and size, with errors and seconds (or ``cpu_seconds``) of all contenders."""
     rows = [
         [problem.title, str(problem.rows)]
-        + [error_and_seconds(results, problem, name, base) for name in results.contenders]
+        + [error_and_seconds(results, problem, name, base, clock) for name in results.contenders]
         for problem in results.problems
     ]
     return grid(["set", "rows", *results.contenders], rows)

@@ -1,13 +1,13 @@
 """Seconds, processor seconds, error and log loss of one fit."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import psutil
 from numpy.typing import NDArray
-from sklearn.metrics import log_loss
+from sklearn.metrics import log_loss, roc_auc_score
 
 from bench.problems import Split, Task
 
@@ -51,3 +51,15 @@ def probability_loss(model: Any, split: Split) -> float | None:
     if not hasattr(model, "predict_proba"):
         return None
     return float(log_loss(split.y_test, model.predict_proba(split.X_test), labels=model.classes_))
+
+
+def one_minus_auc(model: Any, split: Split) -> float | None:
+    """Return the share of pairs of rows of two classes in the wrong order; ``None`` for other tasks."""
+    classes: Sequence[Any] = getattr(model, "classes_", ())
+    if len(classes) != 2:
+        return None
+    if hasattr(model, "predict_proba"):
+        scores = model.predict_proba(split.X_test)[:, 1]
+    else:
+        scores = model.decision_function(split.X_test)
+    return 1 - float(roc_auc_score(split.y_test == classes[1], scores))

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from bench.measure import error, probability_loss, timed
+from bench.measure import error, one_minus_auc, probability_loss, timed
 from bench.problems import Split, Task
 
 Details = dict[str, float | int | str | None]
@@ -16,9 +16,9 @@ Details = dict[str, float | int | str | None]
 class Measurement:
     """What one fit took and what came out.
 
-    ``error`` is in percent for classes and a root mean squared error for numbers; ``log_loss`` is in nats a row;
-    ``megabytes`` is the largest growth of memory, known where a fit has a process of its own; ``details`` are the numbers of one
-    table only.
+    ``error`` is in percent for classes and a root mean squared error for numbers; ``log_loss`` is in nats a row; ``auc``
+    is one minus the area under the curve of two classes, so that less is better; ``megabytes`` is the largest growth of memory,
+    known where a fit has a process of its own; ``details`` are the numbers of one table only.
     """
 
     seconds: float
@@ -28,6 +28,7 @@ class Measurement:
     evaluations: int | None = None
     megabytes: float | None = None
     details: Details = field(default_factory=dict)
+    auc: float | None = None
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,8 @@ class EstimatorContender(Contender):
         _, times = timed(lambda: model.fit(split.X, split.y))
         wrong = error(task, split.y_test, model.predict(split.X_test))
         counted, more = self.evaluations(model), self.measure_details(model, split)
-        return Measurement(*times, wrong, probability_loss(model, split), counted, details=more)
+        loss, order = probability_loss(model, split), one_minus_auc(model, split)
+        return Measurement(*times, wrong, loss, counted, details=more, auc=order)
 
     def evaluations(self, model: Any) -> int | None:
         """Return how many times a criterion was evaluated or a machine fitted to choose parameters."""

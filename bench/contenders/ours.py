@@ -72,7 +72,7 @@ class FoldlessOnDask(Foldless):
             _, times = timed(lambda: model.fit(table[columns], table["y"]))
         test = pd.DataFrame(scaler.transform(split.X_test), columns=columns)
         wrong = error(task, split.y_test, model.predict(test))
-        return Measurement(*times, wrong, None, int(model.n_evaluations_))
+        return Measurement(*times, wrong, evaluations=int(model.n_evaluations_))
 
 
 @dataclass(frozen=True)

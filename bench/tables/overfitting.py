@@ -9,11 +9,14 @@ from bench.contenders import Contender, Foldless
 from bench.markdown import STARS, difference, error, grid
 from bench.results import Results, mean_ranks
 from bench.tables.base import Table
-from foldless import KernelLogisticRegression, KernelSearch
+from foldless import KernelLogisticRegression
 from foldless.criteria import HyperPrior
 from foldless.searches import LBFGS, EarlyStopping
+from foldless.tuning.search_space import START_LOG_C, START_LOG_WIDTH_STEPS
 
 BASE = "one width"
+# Points of the coarse grid with equal widths, from the best of which a descent begins.
+N_STARTS = len(START_LOG_WIDTH_STEPS) * len(START_LOG_C)
 
 
 def _per_feature(**options: Any) -> KernelLogisticRegression:
@@ -49,16 +52,16 @@ class Overfitting(Table):
 
     @property
     def contenders(self) -> Sequence[Contender]:
-        """Kernel logistic regression with one width, and with many."""
+        """Kernel logistic regression with one width, with many, with a learned metric, and with the best of six families."""
         models = {
             BASE: KernelLogisticRegression(),
-            "one width, ensemble": KernelSearch(KernelLogisticRegression(), ensemble=True),
+            "auto": KernelLogisticRegression("auto"),
             "tied": KernelLogisticRegression("rbf-ard"),
+            "metric": KernelLogisticRegression("rbf-metric"),
             "free": _per_feature(),
+            "five steps": _per_feature(max_evaluations=N_STARTS + 5),
             "free, by evidence": _per_feature(criterion="evidence"),
-            "prior 0.1": _per_feature(criterion=HyperPrior("loo", 0.1)),
-            "prior 1": _per_feature(criterion=HyperPrior("loo", 1.0)),
-            "prior 10": _per_feature(criterion=HyperPrior("loo", 10.0)),
+            "prior": _per_feature(criterion=HyperPrior("loo", 1.0)),
             "stopped early": _per_feature(search=EarlyStopping(LBFGS())),
         }
         return [Foldless(name, model) for name, model in models.items()]
