@@ -54,6 +54,18 @@ def test_columns_are_standardised_inside(moons):
     )
 
 
+def test_a_rare_value_of_two_is_not_far_from_all_others():
+    flag = np.r_[1.0, np.zeros(99)]
+    X = np.column_stack([flag, np.arange(100.0)])
+    prepared = Preparation.learn(X, np.ones(100))(X)
+    assert np.ptp(prepared[:, 0]) == pytest.approx(2.0)
+    assert prepared.mean(axis=0) == pytest.approx(np.zeros(2))
+    assert prepared[:, 1].std() == pytest.approx(1.0)
+    # What rows that do not count hold changes nothing.
+    longer = np.vstack([X, [[0.5, 3.0]]])
+    assert Preparation.learn(longer, np.r_[np.ones(100), 0.0])(X) == pytest.approx(prepared)
+
+
 def test_a_width_per_feature_or_a_metric_wins_where_most_columns_are_noise(waves):
     X, y = waves
     model = KernelRegressor().fit(X, y)
