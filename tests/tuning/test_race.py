@@ -13,6 +13,7 @@ from foldless.datasets import make_ripley
 from foldless.kernels.families import FAMILIES, Families, families
 from foldless.machines import Ridge
 from foldless.searches import LBFGS, EarlyStopping
+from foldless.tuning.candidate import CandidateTuner
 from foldless.tuning.select import select
 
 X, Y = make_ripley(150, random_state=0)
@@ -126,6 +127,24 @@ def test_a_criterion_that_exists_for_no_family_is_an_error(monkeypatch):
     monkeypatch.setattr(LOO, "__call__", undefined)
     with pytest.raises(Undefined, match="nowhere"):
         KernelRidgeRegressor("auto").fit(X, Y)
+
+
+def test_a_family_whose_corrected_criterion_is_undefined_is_out(monkeypatch):
+    """Another family is chosen; an error follows only if none is left."""
+    best = next(
+        t.name for t in KernelRidgeRegressor("auto").fit(X, Y).selection_.trials if t.note == "chosen"
+    )
+    finish = CandidateTuner.finish
+
+    def undefined(self, stage, kernel, number=0):
+        if FAMILIES[number] == best:
+            raise Undefined("nowhere")
+        return finish(self, stage, kernel, number)
+
+    monkeypatch.setattr(CandidateTuner, "finish", undefined)
+    trials = {trial.name: trial for trial in KernelRidgeRegressor("auto").fit(X, Y).selection_.trials}
+    assert trials[best].note == "nowhere"
+    assert sum(trial.note == "chosen" for trial in trials.values()) == 1
 
 
 def test_sparse_points_race_without_the_product_kernel():

@@ -27,9 +27,9 @@ LOGISTIC_MAX_OUTPUTS = 5000
 class KernelClassifier(ClassifierMixin, BaseDefault):
     """Classifier for those who do not want to choose: kernel, metric and C by leave-one-out, probabilities and sets included.
 
-    Columns are standardised; texts, truth values and categories of a data frame are understood; a missing number is replaced by
-    the mean of its column, and a further column tells the machine that it was missing. Then families of kernels compete
-    with kernel logistic regression (with least squares if there are more than two classes, and rows times classes are more than 5000). If there are two
+    Columns are standardised, those of two values by half their distance; texts, truth values and categories of a data frame are
+    understood; a missing number is replaced by the mean of its column, and a further column tells the machine that it was missing.
+    Then families of kernels compete with kernel logistic regression (with least squares if there are more than two classes, and rows times classes are more than 5000). If there are two
     classes, at most 5000 rows and at most 50 columns, a width per feature and a learned metric challenge the winner. Columns that
     never change are left out.
 
@@ -170,9 +170,9 @@ class KernelClassifier(ClassifierMixin, BaseDefault):
 class KernelRegressor(MultiOutputMixin, RegressorMixin, BaseDefault):
     """Regressor for those who do not want to choose: kernel, metric and alpha by leave-one-out, intervals included.
 
-    Columns are standardised; texts, truth values and categories of a data frame are understood; a missing number is replaced by
-    the mean of its column, and a further column tells the machine that it was missing. Then families of kernels compete
-    with kernel ridge regression; up to 5000 rows and 50 columns a width per feature and a learned metric challenge the
+    Columns are standardised, those of two values by half their distance; texts, truth values and categories of a data frame are
+    understood; a missing number is replaced by the mean of its column, and a further column tells the machine that it was missing.
+    Then families of kernels compete with kernel ridge regression; up to 5000 rows and 50 columns a width per feature and a learned metric challenge the
     winner. Columns that never change are left out.
 
     Parameters

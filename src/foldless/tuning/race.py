@@ -62,6 +62,8 @@ def race(
     if not finished:
         raise Undefined(next((runner.note for runner in runners if runner.note), "no family was tried."))
     best = _lowest(finished, interrupted)
+    if best.note:
+        raise Undefined(best.note)
     best.note = "chosen"
     champion = Champion(best, best, tuple(runners))
     if candidates.challenged and not interrupted.is_set():

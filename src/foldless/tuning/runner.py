@@ -56,6 +56,8 @@ class Runner:
     @property
     def lowest_value(self) -> float:
         """What the criterion may fall to when the search is finished; a corrected criterion is rarely lower."""
+        if self.note:
+            return np.inf
         if self.stage is None or self.is_finished:
             return self.value
         scale = self.stage.objective.value_scale
@@ -90,9 +92,12 @@ class Runner:
         return stage is not None
 
     def finish(self) -> None:
-        """Search on to full accuracy, with a criterion that holds at the point found."""
+        """Search on to full accuracy, with a criterion that holds at the point found; where it is undefined the race is over."""
         assert self.stage is not None
-        self.stage = self.tuner.finish(self.stage, self.kernel, self.number)
+        try:
+            self.stage = self.tuner.finish(self.stage, self.kernel, self.number)
+        except Undefined as error:
+            self.note = str(error)
         self.is_finished = True
 
     def losses(self) -> Vector:
