@@ -80,9 +80,9 @@ class Ranks:
         return [pair for i, pair in enumerate(pairs) if i == 0 or pair[1] > pairs[i - 1][1]]
 
     def draw(self, axis: Any, title: str) -> None:
-        """Draw the ranks on a line, names in the order of the ranks, and a bar under every group."""
-        order = np.argsort(self.means)
-        axis.set(xlim=(1, len(order)), ylim=(-len(order) - 1.5, 1.2), title=title, yticks=[])
+        """Draw the ranks on a line, the best name lowest so that no line crosses a name, and a bar under every group."""
+        order = np.argsort(self.means)[::-1]
+        axis.set(xlim=(1, len(order) + 0.5), ylim=(-len(order) - 0.5, 1.2), title=title, yticks=[])
         axis.xaxis.tick_top()
         for place, i in enumerate(order):
             axis.plot([self.means[i]] * 2, [0.6, -place - 0.9], color="0.4", linewidth=0.8)
