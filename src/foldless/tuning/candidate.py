@@ -244,7 +244,8 @@ class CandidateTuner:
         space, section = self.space(kernel), self.section(kernel, number)
         begun = time.perf_counter() - stage.seconds
         if self.roughly and stage.objective.rows_at_once == len(self.Y) and not stage.outcome.stop.cut_short:
-            fine, best = replace(self, roughly=False), replace(space, starts=[stage.outcome.best.theta])
+            fine = replace(self, roughly=False, search=self.search.near_optimum(stage.steps))
+            best = replace(space, starts=[stage.outcome.best.theta])
             stage = fine.search_on(stage.objective, best, stage, begun, f"{section}.fine", from_optima=False)
         return self.search_corrected(stage, space, begun, section)
 
