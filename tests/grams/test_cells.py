@@ -71,3 +71,13 @@ def test_the_direction_is_the_first_principal_one(cloud, rng):
     v = principal_direction(cloud, rng)
     expected = np.linalg.svd(cloud - cloud.mean(axis=0))[2][0]
     assert abs(v @ expected) == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("n", [3000, 6000, 24_000])
+def test_a_row_belongs_to_about_four_cells_however_many_rows_there_are(n, rng):
+    X = rng.normal(size=(n, 4))
+    tree = grow_cells(X, 200)
+    sizes = [len(rows) for _, rows, _ in tree.route(X)]
+    # A cut is as wide as its narrower side, so that it shares fewer rows than planned.
+    assert 3 < sum(sizes) / n < 4.1
+    assert max(sizes) <= 200

@@ -8,8 +8,16 @@ within s of the cut belong to both sides; the right side speaks with the weight
 the left one with the rest. The weight of a cell at a point is the product of the weights on the way to it. Weights of
 all cells add up to one and change continuously with the point, so that a function that is put together from the cells
 has no jumps. A point has a positive weight in just those cells that it would be trained in.
+
+Every cut that shares a fraction s of its points on each side multiplies the rows of all cells by 1 + 2 s, so that l cuts in a row
+make :math:`R = (1 + 2 s)^l` copies of a row, in cells of :math:`n R / 2^l` rows. R is kept at 4: a fit then costs the same for
+every row, however many there are, and s becomes 0.13 for 16 000 rows, 0.11 for 40 000 and 0.06 for a million. Rows near a border
+are what cells get wrong, and overlap helps more than size: on 16 000 letters cells of 3000 rows with s = 0.05 left 3.5 % errors,
+cells of 1000 rows with s = 0.13 only 3.0 %, in half the time.
 """
 
+import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +27,10 @@ from numpy.typing import NDArray
 
 from foldless.core.contracts import Vector
 
-OVERLAP_SHARE = 0.05
+# Cells that a row belongs to on average, R; and the largest share of a node's points on one side of a cut that belong to both.
+COPIES, MAX_OVERLAP = 4.0, 0.15
+# Cells are planned a little smaller than they may be: shares of points are not whole numbers.
+FILLED_SHARE = 0.97
 DIRECTION_MAX_ROWS = 5000
 POWER_ITERATIONS = 15
 
@@ -86,7 +97,7 @@ class CellTree:
         return list(self.root.route(X, np.arange(n), np.ones(n)))
 
 
-def grow_cells(X: Any, max_rows: int, overlap: float = OVERLAP_SHARE, seed: int = 0) -> CellTree:
+def grow_cells(X: Any, max_rows: int, overlap: float | None = None, seed: int = 0) -> CellTree:
     """Cut the points until no cell has more than ``max_rows`` of them.
 
     Parameters
@@ -94,14 +105,31 @@ def grow_cells(X: Any, max_rows: int, overlap: float = OVERLAP_SHARE, seed: int 
     X : array or sparse matrix of shape (n, d)
     max_rows : int
         Points of a cell, those it shares with its neighbours included. Copies of one point cannot be cut apart.
-    overlap : float, default=0.05
-        Share of a node's points on each side of a cut that belong to both sides.
+    overlap : float, optional
+        Share of a node's points on each side of a cut that belong to both sides; by default :func:`usual_overlap`.
     seed : int, default=0
         Draws the points that decide a direction where there are many.
     """
-    counter = iter(range(X.shape[0] + 1))
-    root = _grow(X, np.arange(X.shape[0]), max_rows, overlap, np.random.default_rng(seed), counter)
+    n = X.shape[0]
+    counter = itertools.count()
+    share = usual_overlap(n, max_rows) if overlap is None else overlap
+    root = _grow(X, np.arange(n), max_rows, share, np.random.default_rng(seed), counter)
     return CellTree(root, next(counter))
+
+
+def usual_overlap(n: int, max_rows: int) -> float:
+    """Return the share of points on each side of a cut with which a row belongs to about four cells.
+
+    Examples
+    --------
+    >>> [round(usual_overlap(n, 1500), 3) for n in (1500, 3000, 16_000, 1_000_000)]
+    [0.0, 0.15, 0.13, 0.061]
+    """
+    if n <= max_rows:
+        return 0.0
+    levels = math.ceil(math.log2(FILLED_SHARE * COPIES * n / max_rows))
+    copies = min(COPIES, FILLED_SHARE * max_rows * 2**levels / n)
+    return min(MAX_OVERLAP, (copies ** (1 / levels) - 1) / 2)
 
 
 def _grow(
