@@ -76,6 +76,13 @@ def test_a_width_per_feature_or_a_metric_wins_where_most_columns_are_noise(waves
     assert model.relevance_.sum() == pytest.approx(1.0)
 
 
+def test_many_rows_may_have_a_width_per_feature_but_learn_no_metric(waves, monkeypatch):
+    monkeypatch.setattr("foldless.estimators.choice.METRIC_MAX_ROWS", 100)
+    model = KernelRegressor().fit(*waves)
+    assert [trial.name for trial in model.trials_[6:]] == ["a width per feature"]
+    assert "chosen" in model.trials_[6].note
+
+
 def test_a_classifier_answers_with_the_chosen_estimator(moons):
     X, y = moons
     labels = np.array(["no", "yes"])[y]

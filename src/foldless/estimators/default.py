@@ -30,8 +30,8 @@ class KernelClassifier(ClassifierMixin, BaseDefault):
     Columns are standardised, those of two values by half their distance; texts, truth values and categories of a data frame are
     understood; a missing number is replaced by the mean of its column, and a further column tells the machine that it was missing.
     Then families of kernels compete with kernel logistic regression (with least squares if there are more than two classes, and
-    rows times classes are more than 5000). If there are two classes, at most 5000 rows and at most 50 columns, a width per feature
-    and a learned metric challenge the winner. Columns that never change are left out.
+    rows times classes are more than 5000). If there are two classes and at most 50 columns, a width per feature and, up to 5000
+    rows, a learned metric challenge the winner. Columns that never change are left out.
 
     Parameters
     ----------
@@ -172,8 +172,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, BaseDefault):
 
     Columns are standardised, those of two values by half their distance; texts, truth values and categories of a data frame are
     understood; a missing number is replaced by the mean of its column, and a further column tells the machine that it was missing.
-    Then families of kernels compete with kernel ridge regression; up to 5000 rows and 50 columns a width per feature and a learned metric challenge the
-    winner. Columns that never change are left out.
+    Then families of kernels compete with kernel ridge regression; up to 50 columns a width per feature and, up to 5000 rows, a learned
+    metric challenge the winner. Columns that never change are left out.
 
     Parameters
     ----------

@@ -31,8 +31,8 @@ from foldless.tuning.result import Selection, Trial, Trials
 from foldless.tuning.row_blocks import BlockObjective
 from foldless.tuning.runner import Runner
 
-# The champion is challenged up to so many columns and rows.
-CHALLENGE_MAX_COLUMNS, CHALLENGE_MAX_ROWS = 50, 5000
+# The champion is challenged up to so many columns, by a learned metric also up to so many rows.
+CHALLENGE_MAX_COLUMNS, METRIC_CHALLENGE_MAX_ROWS = 50, 5000
 # A challenger must lower the left-out loss by this fraction: two searches for the same optimum differ by their tolerances.
 MIN_GAIN_FRACTION = 1e-3
 # c of eq. (1) for a learned metric.
@@ -160,8 +160,7 @@ def challenged(champion: Champion, until: float | None = None) -> Champion:
 
 def _takes_part(tuner: CandidateTuner) -> bool:
     """Return whether challengers may pay, and can be judged, for these rows."""
-    dense = not sp.issparse(tuner.X) and len(tuner.Y) <= CHALLENGE_MAX_ROWS
-    return dense and not tuner.criterion.ignores_machine
+    return not sp.issparse(tuner.X) and not tuner.criterion.ignores_machine
 
 
 def _widths(champion: Champion, tuner: CandidateTuner) -> Challenge | None:
@@ -183,7 +182,8 @@ def _metric(champion: Champion, tuner: CandidateTuner) -> Challenge | None:
     """Return the challenge of a learned metric, of the best family if that is radial, and else of the first one."""
     family = next((one for one in (champion.family, *champion.families) if _radial(one) is not None), None)
     plain = None if family is None else _radial(family)
-    if family is None or plain is None or not 1 < tuner.X.shape[1] <= CHALLENGE_MAX_COLUMNS:
+    few = len(tuner.Y) <= METRIC_CHALLENGE_MAX_ROWS and 1 < tuner.X.shape[1] <= CHALLENGE_MAX_COLUMNS
+    if family is None or plain is None or not few:
         return None
     own = replace(tuner, criterion=family.tuner.criterion, starts=None, roughly=False)
     sizes = [METRIC_FIRST_ROWS, METRIC_MAX_ROWS] if len(tuner.Y) > METRIC_FIRST_ROWS else [METRIC_MAX_ROWS]
