@@ -1,4 +1,4 @@
-"""Many rows: error, seconds and memory beside what people use on large tables."""
+"""Many rows: error, processor seconds and memory beside what people use on large tables."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -11,6 +11,7 @@ from bench.contenders import (
     RIDGE,
     Boosting,
     Contender,
+    FoldlessDefault,
     FoldlessOnDask,
     Forest,
     LiquidSVM,
@@ -49,16 +50,17 @@ class ManyRows(Table):
 
     @property
     def contenders(self) -> Sequence[Contender]:
-        """Ours for classes and for numbers, ours on a cluster, boosting, a forest, landmarks with a linear model, liquidSVM's cells."""
+        """Ours without choices, for classes and for numbers, on a cluster; boosting, a forest, landmarks with a linear model, liquidSVM's cells."""
         cells = LiquidSVM("liquidSVM, cells", cells=True)
         on_dask = FoldlessOnDask("KernelLSSVC, Dask", LSSVM.estimator)
+        default = FoldlessDefault("KernelClassifier / KernelRegressor", max_rows=SLOW_MAX_ROWS)
         slow = Forest(max_rows=SLOW_MAX_ROWS), NystroemLinear(max_rows=SLOW_MAX_ROWS)
-        return LOGISTIC, LSSVM, RIDGE, on_dask, Boosting(), *slow, cells
+        return default, LOGISTIC, LSSVM, RIDGE, on_dask, Boosting(), *slow, cells
 
     def blocks(self, results: Results) -> dict[str, str]:
-        """Return error, seconds and megabytes of every contender."""
+        """Return error, processor seconds and megabytes of every contender."""
         caption = (
-            "Error in %, or root mean squared error in standard deviations of the target; seconds; "
+            "Error in %, or root mean squared error in standard deviations of the target; processor seconds of all threads; "
             "growth of memory in a process of its own."
         )
         rows = [
@@ -74,4 +76,4 @@ class ManyRows(Table):
         mean = partial(results.mean, problem, name)
         memory = mean("megabytes")
         shown = "" if np.isnan(memory) else f", {number(memory, '.0f')} MB"
-        return f"{error(mean('error'), results.task(problem))} ({seconds(mean('seconds'))}{shown})"
+        return f"{error(mean('error'), results.task(problem))} ({seconds(mean('cpu_seconds'))}{shown})"
