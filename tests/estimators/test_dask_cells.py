@@ -5,11 +5,14 @@ import signal
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF
 
 from foldless import KernelLogisticRegression, KernelLSSVC, KernelRidgeRegressor, KernelSVC
 from foldless.criteria.left_out import row_losses
+from foldless.searches import LBFGS
 
+dask = pytest.importorskip("dask", reason="Dask collections need foldless[dask]")
 da = pytest.importorskip("dask.array", reason="Dask collections need foldless[dask]")
 pytestmark = pytest.mark.xdist_group("cluster")
 
@@ -151,3 +154,36 @@ def test_a_cluster_that_dies_gives_one_clear_error(data, tmp_path):
 def always_killing(block):
     """Kill the worker."""
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("gram", ["cells", "lowrank"])
+def test_after_a_cluster_died_the_search_goes_on_from_its_checkpoint(gram, data, tmp_path):
+    distributed = pytest.importorskip("distributed", reason="a cluster needs foldless[dask]")
+    X, y = data
+    rows, labels = da.from_array(X, chunks=100), da.from_array(y > 0, chunks=100)
+    file, calls = tmp_path / "search.jsonl", tmp_path / "calls"
+    model = KernelLSSVC(search=LBFGS(checkpoint=file), gram=gram, cell_size=SIZE if gram == "cells" else None)
+    options = {"n_workers": 1, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        distributed.LocalCluster(**options) as cluster,
+        distributed.Client(cluster),
+        pytest.raises(RuntimeError, match="goes on where it stood"),
+    ):
+        # Rows are counted and drawn for the search; whatever asks for them after that dies.
+        model.fit(rows.map_blocks(killing_from, str(calls), 13, meta=np.zeros((0, 2))), labels)
+    written = file.read_bytes()
+    again = model.fit(rows, labels)
+    assert file.read_bytes() == written
+    assert len(written.splitlines()) > 10
+    without = clone(again).set_params(search="lbfgs").fit(rows, labels)
+    np.testing.assert_allclose(again.decision_function(X), without.decision_function(X), rtol=1e-9, atol=1e-9)
+
+
+def killing_from(block, calls, number):
+    """Return the block; the worker that makes a certain call, or a later one, dies instead."""
+    with open(calls, "ab") as file:
+        file.write(b"x")
+    if os.path.getsize(calls) >= number:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return block

@@ -26,7 +26,7 @@ from foldless.core.optional_imports import import_extra
 from foldless.core.parallel import workers
 from foldless.criteria.base import Criterion
 from foldless.criteria.left_out import row_losses
-from foldless.estimators.dask_collections import Collection, Reader, computed
+from foldless.estimators.dask_collections import DRAWN, Collection, Reader, computed
 from foldless.estimators.landmarks import cell_rows
 from foldless.grams.cells import CellTree, grow_cells
 from foldless.grams.expansion import CellExpansion, Expansion
@@ -58,9 +58,9 @@ class _Job:
     criterion: Criterion
     max_rows: int
 
-    def route(self, task_of: NDArray[np.intp], number: int, X: Any, y: Any) -> list[list[Piece]]:
+    def route(self, task_of: NDArray[np.intp], place: str, X: Any, y: Any) -> list[list[Piece]]:
         """Return the pieces of a partition, for each task those of its cells; cells of no task (-1) are left out."""
-        points, Y, v = self.reader(number, X, y)
+        points, Y, v = self.reader(place, X, y)
         pieces: list[list[Piece]] = [[] for _ in range(int(task_of.max()) + 1)]
         for cell, rows, weights in self.tree.route(points):
             if task_of[cell] >= 0:
@@ -147,7 +147,7 @@ def _grown(
     """Return a tree whose cells have about ``max_rows`` rows of the collection at most."""
     wanted = min(collection.n, ceil(collection.n / max_rows * TREE_ROWS_PER_CELL))
     if wanted > points.shape[0]:
-        points = reader(0, *collection.draw(wanted, rng))[0]
+        points = reader(DRAWN, *collection.draw(wanted, rng))[0]
     share = points.shape[0] / collection.n
     return grow_cells(points, max(2, round(max_rows * share)))
 

@@ -18,11 +18,15 @@ import scipy.sparse as sp
 from sklearn.utils import _safe_indexing
 
 from foldless.core.contracts import Matrix, Vector
+from foldless.core.errors import DataError
 from foldless.core.optional_imports import import_extra
 from foldless.estimators.columns import is_frame
+from foldless.estimators.dask_checks import PartCheck, places
 
 # Sums that one task adds up.
 ADDED_AT_ONCE = 8
+# What errors call rows that were pulled to the caller.
+DRAWN = "rows drawn from the collection"
 # Name of the target in a table that holds rows and targets.
 TARGET = "target of foldless"
 
@@ -176,13 +180,13 @@ class Reader:
     model: Any
     class_weight: dict[Any, float] | None
 
-    def __call__(self, number: int, X: Any, y: Any) -> tuple[Any, Matrix, Vector]:
-        """Return points, targets (n, k) and weights (n,); an error names the partition."""
+    def __call__(self, place: str, X: Any, y: Any) -> tuple[Any, Matrix, Vector]:
+        """Return points, targets (n, k) and weights (n,); an error says where it happened."""
         labels = np.asarray(y)
         try:
             points, Y = self.model._check_points(X), self.model._target_columns(labels)
         except ValueError as error:
-            raise ValueError(f"partition {number} of the collection: {error}") from error
+            raise ValueError(f"{place}: {error}") from error
         if self.class_weight is None:
             return points, Y, np.ones(len(Y))
         return points, Y, np.array([self.class_weight.get(label, 1.0) for label in labels.tolist()])
@@ -217,19 +221,24 @@ def _added(terms: Sequence[Any]) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Collection:
-    """The partitions that hold rows, with the number of rows of each."""
+    """The partitions that hold rows, with the number of rows of each and what errors call it."""
 
     parts: list[tuple[Any, Any]]
     sizes: list[int]
+    places: list[str]
 
     @classmethod
-    def of(cls, X: Any, y: Any) -> "Collection":
-        """Count the rows of all partitions."""
+    def of(cls, X: Any, y: Any, allow_nan: bool = False) -> "Collection":
+        """Check all partitions and count their rows."""
         dask = import_extra("dask", "dask")
-        parts, task = _paired_parts(X, y), dask.delayed(_count, pure=False)
-        sizes = computed(*[task(i, *part) for i, part in enumerate(parts)])
+        parts, task = _paired_parts(X, y), dask.delayed(_checked, pure=False)
+        check, names = PartCheck.of(X, y, allow_nan), places(X, len(parts))
+        tasks = [task(check, place, *part) for place, part in zip(names, parts, strict=True)]
+        sizes = _counted(tasks, names)
         held = [i for i, n in enumerate(sizes) if n]
-        return cls([parts[i] for i in held], [sizes[i] for i in held])
+        if not held:
+            raise DataError("the collection has no rows.")
+        return cls([parts[i] for i in held], [sizes[i] for i in held], [names[i] for i in held])
 
     @property
     def n(self) -> int:
@@ -254,14 +263,14 @@ class Collection:
         return _stacked([X for X, _ in drawn]), np.concatenate([y for _, y in drawn])
 
     def tasks(self, compute: Callable[..., Any], *arguments: Any) -> list[Any]:
-        """Return the tasks ``compute(*arguments, number, X, y)`` of all partitions."""
+        """Return the tasks ``compute(*arguments, place, X, y)`` of all partitions."""
         dask = import_extra("dask", "dask")
         task = dask.delayed(compute, pure=False)
         shared = [dask.delayed(value, pure=False, traverse=False) for value in arguments]
-        return [task(*shared, i, *part) for i, part in enumerate(self.parts)]
+        return [task(*shared, place, *part) for place, part in zip(self.places, self.parts, strict=True)]
 
     def total(self, compute: Callable[..., Any], *arguments: Any) -> Any:
-        """Return the sum of ``compute(*arguments, number, X, y)`` over all partitions, in a fixed order."""
+        """Return the sum of ``compute(*arguments, place, X, y)`` over all partitions, in a fixed order."""
         dask = import_extra("dask", "dask")
         terms, added = self.tasks(compute, *arguments), dask.delayed(_added, pure=False)
         while len(terms) > 1:
@@ -279,11 +288,29 @@ class Collection:
         return total
 
 
-def _count(number: int, X: Any, y: Any) -> int:
-    n = int(X.shape[0])
-    if n != len(y):
-        raise ValueError(f"partition {number} has {n} rows of X and {len(y)} of y.")
-    return n
+def _checked(check: PartCheck, place: str, X: Any, y: Any) -> int:
+    return check(place, X, y)
+
+
+def _counted(tasks: Sequence[Any], names: Sequence[str]) -> list[int]:
+    """Return the rows of all partitions; if one cannot be read, an error names it."""
+    try:
+        return list(computed(*tasks))
+    except (DataError, RuntimeError):
+        raise
+    except Exception:
+        for task, name in zip(tasks, names, strict=True):
+            _read_alone(task, name)
+        raise
+
+
+def _read_alone(task: Any, name: str) -> None:
+    try:
+        computed(task)
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        message = f"{name} cannot be read ({reason}). Do all files have the same columns?"
+        raise DataError(message) from error
 
 
 def _label_counts(y: Any) -> dict[Any, int]:

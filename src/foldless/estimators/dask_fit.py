@@ -13,7 +13,7 @@ from foldless.core.errors import LandmarkWarning, Undefined
 from foldless.core.parallel import workers
 from foldless.criteria.left_out import left_out_outputs, row_losses
 from foldless.estimators.dask_cells import fit_cells_of, machine_of_rows
-from foldless.estimators.dask_collections import Collection, PartitionedFit, Reader
+from foldless.estimators.dask_collections import DRAWN, Collection, PartitionedFit, Reader
 from foldless.estimators.dask_landmarks import fit_landmarks
 from foldless.grams.expansion import CellExpansion, Expansion
 from foldless.tuning.cellwise import CellSolution
@@ -36,7 +36,8 @@ def checked_collection(
     if sample_weight is not None:
         raise ValueError("a fit to Dask collections takes no sample_weight; leave it out, or pass arrays.")
     rng = np.random.default_rng(0 if model.random_state is None else model.random_state)
-    return Collection.of(X, y), rng
+    allow_nan = model.__sklearn_tags__().input_tags.allow_nan
+    return Collection.of(X, y, allow_nan), rng
 
 
 def fit_collection(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -50,7 +51,7 @@ def fit_collection(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Any
     tuned = clone(model).set_params(gram="auto", n_components=None, landmarks=None)
     tuned.fit(_safe_indexing(points, some), targets[some])
     reader = Reader(_reading_copy(model, tuned), model._class_weights_of(collection))
-    read = reader(0, points, targets)
+    read = reader(DRAWN, points, targets)
     function: Expansion | CellExpansion
     if _suits_cells(model, tuned, collection, *read):
         kernel, machine, function, loss = fit_cells_of(model, tuned, collection, reader, read[0], rng)

@@ -35,15 +35,15 @@ class _Job:
     loss: Any
     C: float
 
-    def sums(self, beta: Vector, column: int, number: int, X: Any, y: Any) -> Sums:
+    def sums(self, beta: Vector, column: int, place: str, X: Any, y: Any) -> Sums:
         """Return the sums over a partition."""
-        points, Y, v = self.reader(number, X, y)
+        points, Y, v = self.reader(place, X, y)
         with workers(1):
             return row_sums(self.features, self.loss, beta, points, Y[:, column], v)
 
-    def left_out(self, beta: Vector, root: Matrix, column: int, number: int, X: Any, y: Any) -> float:
+    def left_out(self, beta: Vector, root: Matrix, column: int, place: str, X: Any, y: Any) -> float:
         """Return the sum of the left-out losses of a partition."""
-        points, Y, v = self.reader(number, X, y)
+        points, Y, v = self.reader(place, X, y)
         y = Y[:, column]
         with workers(1):
             z = outputs_left_out(self.features, self.loss, self.C, beta, root, points, y, v)
