@@ -41,6 +41,10 @@ from foldless.kernels.by_name import NAMED
 
 FITS = int(os.environ.get("FOLDLESS_RANDOM_FITS", "500"))
 CPU_SECONDS = 60
+# Seeds beyond the first 500 whose fits once ended badly: no support vectors, names of columns lost by KernelSearch, weights
+# of less than one row in all; for the default estimators losses whose squares overflow, and one row with a weight.
+FOUND = [1962, 2589, 5954, 6526]
+FOUND_BY_DEFAULTS = [1220, 2030, 4560, 4840]
 UNTRAINED = ["spectral", "alignment", "centered-alignment", "fsm", "eigenvalue-ratio"]
 SUPPORT = ["loo", "span", "smoothed-span", "gacv", "xi-alpha", "radius-margin", "jaakkola-haussler", "cv"]
 EVIDENCES = ["evidence", "evidence-ep", "abic", "kric", "kric-sollich"]
@@ -258,7 +262,7 @@ QUESTIONS = {
 }
 
 
-@pytest.mark.parametrize("seed", range(FITS // 25))
+@pytest.mark.parametrize("seed", [*range(FITS // 25), *FOUND_BY_DEFAULTS])
 def test_a_default_estimator_answers_sensibly_or_by_one_clear_error(seed):
     case = draw(seed)
     case.estimator = (KernelClassifier if is_classifier(case.estimator) else KernelRegressor)(random_state=0)
@@ -281,7 +285,7 @@ def check_answers(model, case):
             assert not pd.isna(np.ravel(answer)).any(), f"{name} of {case}"
 
 
-@pytest.mark.parametrize("seed", range(FITS))
+@pytest.mark.parametrize("seed", [*range(FITS), *FOUND])
 def test_a_fit_is_sensible_or_one_clear_error(seed):
     case = draw(seed)
     with only_our_warnings():

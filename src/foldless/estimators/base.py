@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from foldless.core.contracts import Machine, Matrix, Vector
 from foldless.core.errors import AdviceWarning, UnreadableSolution
@@ -36,7 +36,7 @@ from foldless.estimators.landmarks import cell_rows, landmark_points
 from foldless.estimators.uncertainty.interval_mixin import IntervalMixin
 from foldless.estimators.uncertainty.left_out_mixin import LeftOutMixin
 from foldless.estimators.uncertainty.set_mixin import SetMixin
-from foldless.estimators.validation import check_options
+from foldless.estimators.validation import check_options, checked_weights
 from foldless.grams.expansion import CellExpansion, Expansion
 from foldless.kernels import gram
 from foldless.kernels.families import Families, families
@@ -119,14 +119,10 @@ class BaseKernelEstimator(DocLinkMixin, CallbackMixin, LeftOutMixin, BaseEstimat
         self, X: Any, y: np.ndarray, sample_weight: ArrayLike | None
     ) -> tuple[Any, np.ndarray, Vector]:
         """Return rows, targets and weights of the rows whose weight is positive, and remember which these are."""
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weight = checked_weights(sample_weight, X)
         self._rows = np.flatnonzero(weight)
         if len(self._rows) == len(weight):
             return X, y, weight
-        if len(self._rows) < MIN_ROWS:
-            raise ValueError(
-                f"sample_weight leaves {len(self._rows)} rows; at least {MIN_ROWS} must weigh more than 0."
-            )
         columns = self._rows if self._pairwise else slice(None)
         return X[self._rows][:, columns], y[self._rows], weight[self._rows]
 

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import Tags
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from foldless.core.contracts import Stop, Vector
 from foldless.core.errors import BoundWarning, ManyParametersWarning, SearchWarning
@@ -34,7 +34,7 @@ from foldless.estimators.dask_fit import TUNED_MAX_ROWS, checked_collection
 from foldless.estimators.doc_links import DocLinkMixin
 from foldless.estimators.preparation import Preparation
 from foldless.estimators.uncertainty.learning_curve import LearningCurve
-from foldless.estimators.validation import check_options
+from foldless.estimators.validation import check_options, checked_weights
 from foldless.kernels.families import Families, families
 from foldless.tuning.result import Trials
 
@@ -85,7 +85,7 @@ class BaseDefault(DocLinkMixin, CallbackMixin, BaseEstimator):
             return self._fit_collection(X, y, sample_weight)
         self.column_codes_ = learn_codes(X)
         points, targets = self._validated(X, y, ensure_min_samples=MIN_ROWS, **checks)
-        weights = _check_sample_weight(sample_weight, points, dtype=np.float64, ensure_non_negative=True)
+        weights = checked_weights(sample_weight, points)
         categorical = [] if self.column_codes_ is None else self.column_codes_.categorical
         self.preparation_ = Preparation.learn(points, weights, categorical, bool(self.scale))
         Z = self.preparation_(points)

@@ -37,6 +37,8 @@ def relevance(
     categorical : sequence of int
         Columns with codes of categories.
     """
+    if X.shape[0] == 0:  # a machine without support vectors
+        return np.zeros(X.shape[1])
     rng = np.random.default_rng(0)
     rows = np.sort(rng.permutation(X.shape[0])[:RELEVANCE_MAX_ROWS])
     points = X[rows].toarray() if sp.issparse(X) else X[rows]

@@ -4,10 +4,14 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight
 
+from foldless.core.contracts import Vector
 from foldless.core.errors import UnknownName
+from foldless.core.targets import MIN_ROWS
 
 ON_INTERRUPT = ("raise", "keep")
 # Parameters that count something, and the smallest number that makes sense.
@@ -36,6 +40,15 @@ def check_options(estimator: BaseEstimator) -> None:
 def _is_missing_or(kind: type, value: Any) -> bool:
     """Return whether a value is None or a number of a kind; truth values are no numbers."""
     return value is None or (isinstance(value, kind) and not isinstance(value, bool))
+
+
+def checked_weights(sample_weight: ArrayLike | None, X: Any, name: str = "sample_weight") -> Vector:
+    """Return the weights of the rows of ``X`` as numbers; enough of them must be positive."""
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    n_kept = np.count_nonzero(weights)
+    if n_kept < MIN_ROWS:
+        raise ValueError(f"{name} leaves {n_kept} rows; at least {MIN_ROWS} must weigh more than 0.")
+    return weights
 
 
 def regularisation(name: str, value: float | None) -> tuple[float, bool]:

@@ -44,6 +44,8 @@ class Expansion:
 
     def gradients(self, kernel: Any, X: Any) -> Matrix:
         """Return the gradients of the outputs in the inputs, (n, k, d)."""
+        if self.n_points == 0:  # a machine without support vectors is constant
+            return np.zeros((X.shape[0], len(self.intercept), X.shape[1]))
         pairs = Pairs(X, self.points)
         weights = [np.broadcast_to(beta, pairs.shape) for beta in self.coefficients.T]
         return np.stack([input_gradient(kernel, pairs, W) for W in weights], axis=1)

@@ -21,6 +21,7 @@ from sklearn.gaussian_process.kernels import RBF, Kernel, Matern, Product
 
 from foldless.core.contracts import Stop, Vector
 from foldless.core.errors import FoldlessError
+from foldless.core.standard_error import mean_and_error
 from foldless.criteria.tied import Tied
 from foldless.kernels import Columns, Laplacian, Metric
 from foldless.kernels.by_name import METRIC_ROUNDS
@@ -249,8 +250,7 @@ def compared(losses: Vector, others: Vector, standard_errors: float = 1.0) -> tu
     >>> compared(losses, losses - 1e-12)[2]  # the same optimum, found twice
     False
     """
-    gain = losses - others
-    mean, error = float(np.mean(gain)), float(np.std(gain) / np.sqrt(len(gain)))
+    mean, error = mean_and_error(losses - others)
     return mean, error, mean > max(standard_errors * error, MIN_GAIN_FRACTION * float(np.mean(losses)))
 
 

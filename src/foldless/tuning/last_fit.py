@@ -39,6 +39,7 @@ from foldless.core.errors import (
 )
 from foldless.core.gram import Rows
 from foldless.core.memo import cached_property
+from foldless.core.standard_error import mean_and_error
 from foldless.criteria.base import Criterion
 from foldless.criteria.left_out import left_out_outputs, row_losses
 from foldless.grams.builders import DenseBuilder, NystromBuilder
@@ -398,5 +399,5 @@ def loses(losses: Vector, reference: Vector) -> bool:
     >>> loses(np.array([1.0, 0.2, 0.9, 0.1]), np.array([0.5, 0.6, 0.5, 0.4]))
     False
     """
-    difference = losses - reference
-    return bool(difference.mean() > 2 * difference.std(ddof=1) / np.sqrt(len(difference)))
+    mean, error = mean_and_error(losses - reference)
+    return mean > 2 * error

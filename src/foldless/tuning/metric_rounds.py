@@ -20,6 +20,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from foldless.core.contracts import Step, Vector
+from foldless.core.standard_error import mean_and_error
 from foldless.grams.expansion import gradient_outer_product
 from foldless.kernels.metric import learned_metric, with_metric
 from foldless.machines.coefficients import expand
@@ -107,9 +108,8 @@ class MetricRounds:
         """Whether a learned metric is better than the plain distance by more than two standard errors."""
         if not self.rounds or self.best == 0:
             return False
-        difference = self.rounds[self.best].losses - self.rounds[0].losses
-        error = float(np.std(difference) / np.sqrt(len(difference)))
-        return float(np.mean(difference)) < -ACCEPT_STANDARD_ERRORS * error
+        mean, error = mean_and_error(self.rounds[self.best].losses - self.rounds[0].losses)
+        return mean < -ACCEPT_STANDARD_ERRORS * error
 
     @property
     def steps(self) -> tuple[Step, ...]:

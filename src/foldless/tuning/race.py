@@ -23,6 +23,7 @@ import numpy as np
 from foldless.core.contracts import Stop, Vector
 from foldless.core.errors import Undefined
 from foldless.core.parallel import side_by_side
+from foldless.core.standard_error import mean_and_error
 from foldless.kernels.families import Families
 from foldless.tuning.candidate import CandidateTuner
 from foldless.tuning.challengers import Champion, challenged
@@ -129,7 +130,7 @@ def _reason_to_drop(runner: Runner, best: Runner, reference: Vector) -> str:
         return ""
     if len(difference) != len(reference):
         return ""
-    mean, error = float(np.mean(difference)), float(np.std(difference) / np.sqrt(len(difference)))
+    mean, error = mean_and_error(difference)
     if not mean > DROP_STANDARD_ERRORS * error:
         return ""
     return f"dropped after {len(reference)} rows: worse than {best.name} by {mean:.3g} ± {error:.2g} a row"

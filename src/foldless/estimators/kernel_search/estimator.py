@@ -17,7 +17,6 @@ from sklearn.utils import Tags, check_array, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
-    _check_sample_weight,
     assert_all_finite,
     check_is_fitted,
     column_or_1d,
@@ -28,7 +27,6 @@ from sklearn.utils.validation import (
 from foldless.core.contracts import Matrix, Step
 from foldless.core.errors import DataError, FoldlessError, JitterWarning, Undefined
 from foldless.core.parallel import side_by_side
-from foldless.core.targets import MIN_ROWS
 from foldless.criteria import CV
 from foldless.criteria.base import Criterion
 from foldless.estimators.base import BaseKernelEstimator
@@ -45,7 +43,7 @@ from foldless.estimators.kernel_search.pipeline import split_pipeline
 from foldless.estimators.kernel_search.setting import SearchTask, SettingResult
 from foldless.estimators.kernel_search.strategies import build_runs
 from foldless.estimators.uncertainty.score import LooScore
-from foldless.estimators.validation import check_options
+from foldless.estimators.validation import check_options, checked_weights
 from foldless.searches.base import Search
 from foldless.tuning.progress import progress
 from foldless.tuning.trace import Trace
@@ -393,6 +391,8 @@ class KernelSearch(DocLinkMixin, CallbackMixin, MetaEstimatorMixin, BaseEstimato
         """Return points as the machine at the end of a pipeline sees them."""
         transformers = split_pipeline(self._predictor).transformers
         points = X if transformers is None else transformers.transform(X)
+        if isinstance(split_pipeline(self._predictor).machine, BaseKernelEstimator):
+            return points  # it checks them itself, and knows the names of the columns
         return check_array(points, accept_sparse="csr", dtype=np.float64)
 
     @available_if(_predicts_numbers)
@@ -472,11 +472,7 @@ def _check_weights(params: dict[str, Any], estimator: BaseEstimator, X: Any, y: 
         raise ValueError(
             f"{type(machine).__name__} takes no weights, got {name}. Leave them out, or repeat rows instead."
         )
-    weight = _check_sample_weight(params[name], X, ensure_non_negative=True)
-    if np.count_nonzero(weight) < MIN_ROWS:
-        raise ValueError(
-            f"{name} leaves {np.count_nonzero(weight)} rows; at least {MIN_ROWS} must weigh more than 0."
-        )
+    weight = checked_weights(params[name], X, name)
     if is_classifier(estimator) and len(np.unique(np.asarray(y)[weight > 0])) < 2:
         raise ValueError(f"{name} leaves rows of fewer than two classes; a classifier needs two.")
     return {**params, name: weight}

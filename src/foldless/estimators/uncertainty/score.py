@@ -17,7 +17,7 @@ class LooScore(NamedTuple):
     ----------
     value : float
     standard_error : float
-        Of the mean over rows; NaN if the metric is no such mean.
+        Of the mean over rows; NaN if the metric is no such mean, or if all rows together count no more than one.
     """
 
     value: float
@@ -95,6 +95,8 @@ def _as_scorer(metric: Callable[..., float]) -> Callable[..., float]:
 
 def _standard_error(values: Vector, counts: Vector) -> float:
     total = counts.sum()
+    if total <= 1:
+        return np.nan
     mean = np.average(values, weights=counts)
     return float(np.sqrt(counts @ (values - mean) ** 2 / (total - 1) / total))
 
