@@ -4,11 +4,28 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    Hyperparameter,
+    Kernel,
+    NormalizedKernelMixin,
+    StationaryKernelMixin,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.svm import SVC
+from sklearn.svm import SVC, SVR
 
-from foldless import KernelSearch, compare
+from foldless import (
+    KernelClassifier,
+    KernelLogisticRegression,
+    KernelRegressor,
+    KernelRidgeRegressor,
+    KernelSearch,
+    KernelSubsetRegressor,
+    compare,
+)
 from foldless.core.errors import DataError
 from foldless.estimators.registry import MACHINES
 
@@ -34,7 +51,8 @@ TABLES = {
         ({"time_budget": -1.0}, "time_budget must be seconds"),
         ({"time_budget": "long"}, "time_budget must be seconds"),
         ({"n_jobs": 0}, "n_jobs must be a number of threads"),
-        ({"random_state": "seed"}, "seed"),
+        ({"random_state": "seed"}, "random_state must be a seed.*'seed'"),
+        ({"random_state": -1}, "random_state must be a seed.*-1"),
         ({"on_interrupt": "kep"}, "Did you mean 'keep'"),
     ],
 )
@@ -70,3 +88,128 @@ def test_numbers_written_as_text_are_numbers():
     text = np.column_stack([NUMBERS, NUMBERS % 3]).astype(str).astype(object)
     model, same = (ESTIMATORS["ridge"]().fit(X, Y) for X in (text, text.astype(float)))
     assert np.array_equal(model.predict(text), same.predict(text.astype(float)))
+
+
+# What is no table of numbers, and a word of the error that says so.
+NO_TABLES = {
+    "a dictionary": ({"size": NUMBERS}, TypeError, "X must be a table of numbers, got dict"),
+    "a generator": ((row for row in NUMBERS), TypeError, "X must be a table of numbers, got generator"),
+    "a lazy frame": (TABLES["polars"](COLOURS).lazy(), ValueError, "table of numbers, got LazyFrame"),
+    "ragged rows": ([[1.0], [2.0, 3.0]] * 10, ValueError, "the rows of X have different lengths"),
+    "no columns": (pd.DataFrame(index=range(20)), ValueError, "X has no columns"),
+    "columns of one name": (
+        pd.DataFrame(np.c_[NUMBERS, NUMBERS], columns=["a", "a"]),
+        DataError,
+        "several columns called 'a'",
+    ),
+    "periods": (
+        pd.DataFrame({"size": NUMBERS, "day": pd.period_range("2020", periods=20, freq="D")}),
+        TypeError,
+        "column 'day' of X holds values of type Period.*dates into days",
+    ),
+    "lists": (
+        pd.DataFrame({"size": NUMBERS, "of": [[1, 2]] * 20}),
+        ValueError,
+        "column 'of' of X holds.*list",
+    ),
+    "all missing": (
+        pd.DataFrame({"size": NUMBERS, "name": pd.array([None] * 20, dtype="string")}),
+        TypeError,
+        "column 'name' of X holds values of type NAType",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NO_TABLES)
+@pytest.mark.parametrize("name", ["ridge", "svc", "pipeline"])
+def test_what_is_no_table_of_numbers_is_said(name, case):
+    X, kind, words = NO_TABLES[case]
+    if name == "pipeline" and case in ("a generator", "a dictionary", "a lazy frame"):
+        pytest.skip("scikit-learn asks for the number of rows first, and says what it got")
+    with pytest.raises(kind, match=words):
+        ESTIMATORS[name]().fit(X, Y)
+
+
+@pytest.mark.parametrize("estimator", [KernelRidgeRegressor(), KernelRegressor(), KernelSearch(SVR())])
+def test_targets_of_text_are_shown(estimator):
+    with pytest.raises(DataError, match="y must hold numbers for a regression, got 'red'"):
+        estimator.fit(NUMBERS[:, None], COLOURS)
+
+
+@pytest.mark.parametrize("factor", [1e-300, 1e-200, 1e200, 1e300])
+@pytest.mark.parametrize("name", [*ESTIMATORS, "classifier", "regressor"])
+def test_inputs_whose_squares_are_no_numbers_are_refused(name, factor):
+    defaults = {"classifier": KernelClassifier, "regressor": KernelRegressor}
+    with pytest.raises(DataError, match=r"the largest absolute value of X is .*Divide X by it"):
+        (ESTIMATORS | defaults)[name]().fit(factor * NUMBERS[:, None], Y)
+
+
+@pytest.mark.parametrize("factor", [1e-200, 1e200])
+@pytest.mark.parametrize("kind", [KernelRidgeRegressor, KernelSubsetRegressor, KernelRegressor])
+def test_targets_whose_squares_are_no_numbers_are_refused(kind, factor):
+    with pytest.raises(DataError, match="the largest absolute value of y"):
+        kind().fit(NUMBERS[:, None], factor * NUMBERS)
+
+
+@pytest.mark.parametrize("factor", [1e-135, 1e-80, 1e80, 1e135])
+def test_inputs_within_the_range_give_the_same_fit(factor):
+    model, same = (KernelRidgeRegressor().fit(s * NUMBERS[:, None], Y) for s in (factor, 1.0))
+    expected = same.predict(NUMBERS[:, None])
+    np.testing.assert_allclose(model.predict(factor * NUMBERS[:, None]), expected, rtol=0, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"C": 1e300}, "C must lie between"),
+        ({"C": np.float32(-1)}, "C must be positive"),
+        ({"kernel": RBF(0.0)}, "length_scale of .* must lie between"),
+        ({"kernel": RBF(1.0, (1e5, 1e-5))}, "length_scale_bounds .* the lower one first"),
+        ({"kernel": RBF([1.0, 2.0, 3.0])}, "3 length scales, and X has 1 columns"),
+        ({"kernel": 3}, "kernel must be a name"),
+        ({"class_weight": {0: -1.0, 1: 1.0}}, "class_weight must be positive, got -1"),
+        ({"landmarks": "x"}, "landmarks must be row numbers"),
+    ],
+)
+@pytest.mark.parametrize("table", [np.asarray, pd.DataFrame, sp.csr_array])
+def test_a_number_that_cannot_be_meant_is_named(options, words, table):
+    with pytest.raises((TypeError, ValueError), match=words):
+        KernelLogisticRegression(**options).fit(table(NUMBERS[:, None]), Y)
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        (np.full(20, "a"), "sample_weight must hold a number for every row"),
+        (np.r_[1e-300, np.ones(19)], "sample_weight must be 0 or between"),
+        (np.r_[1.0, np.zeros(19)], "sample_weight leaves 1 rows"),
+    ],
+)
+@pytest.mark.parametrize("name", ["ridge", "logistic", "search"])
+def test_weights_that_cannot_be_meant_are_named(name, weights, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        ESTIMATORS[name]().fit(NUMBERS[:, None], Y, sample_weight=weights)
+
+
+class Undifferentiated(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
+    """A kernel of a user who did not write the derivative."""
+
+    def __init__(self, width=1.0, width_bounds=(0.1, 10.0)):
+        self.width = width
+        self.width_bounds = width_bounds
+
+    @property
+    def hyperparameter_width(self):
+        return Hyperparameter("width", "numeric", self.width_bounds)
+
+    def __call__(self, X, Y=None, eval_gradient=False):
+        if eval_gradient:
+            raise NotImplementedError
+        return np.exp(-cdist(X, X if Y is None else Y) / self.width)
+
+
+def test_a_kernel_without_a_derivative_is_told_which_search_does_without():
+    X = NUMBERS[:, None] / 10
+    with pytest.raises(TypeError, match="search='nelder-mead'"):
+        KernelRidgeRegressor(Undifferentiated()).fit(X, Y)
+    KernelRidgeRegressor(Undifferentiated(), search="nelder-mead").fit(X, Y)

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import type_of_target
 
 from foldless.core.contracts import Matrix, Vector
+from foldless.core.magnitude import check_magnitude
 
 # With fewer rows no criterion has anything to measure.
 MIN_ROWS = 4
@@ -16,6 +17,13 @@ def check_numbers(y: ArrayLike) -> None:
     """Raise unless all targets are finite."""
     if not np.all(np.isfinite(y)):
         raise ValueError("y must hold finite numbers, got NaN or infinity.")
+
+
+def check_targets(Y: Matrix) -> None:
+    """Raise unless there are columns of targets (n, k), and squares of them are numbers."""
+    if Y.shape[1] == 0:
+        raise ValueError("y has no columns; a regressor needs at least one.")
+    check_magnitude(Y, "y")
 
 
 def check_signs(y: ArrayLike) -> None:

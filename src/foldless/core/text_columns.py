@@ -1,6 +1,6 @@
-"""Tables with text or dates where numbers are needed: an error that names the column and the cure."""
+"""Tables with something else where numbers are needed: an error that names the column and the cure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,10 +14,20 @@ DATE_DTYPES = ("date", "time", "duration", "period")
 
 
 @contextmanager
-def naming_text_columns(X: Any) -> Iterator[None]:
-    """Replace the error of a failed conversion to numbers by one that names the column of ``X`` with text or dates."""
+def naming_text_columns(X: Any, y: Any = None) -> Iterator[None]:
+    """Replace the error of a failed conversion to numbers by one that names the column of ``X`` with text or other things.
+
+    Parameters
+    ----------
+    X : array-like, data frame or sparse matrix
+    y : array-like, default=None
+        Targets, if they must be numbers too.
+    """
+    check_unique_names(X)
     try:
-        yield
+        # A sum that overflows while scikit-learn looks for NaN says nothing.
+        with np.errstate(over="ignore", invalid="ignore"):
+            yield
     except (TypeError, ValueError) as error:
         date = next((name for name in getattr(X, "columns", ()) if _holds_dates(X, name)), None)
         if date is not None:
@@ -25,15 +35,11 @@ def naming_text_columns(X: Any) -> Iterator[None]:
                 f"column {date!r} of X holds dates or times, and numbers are needed. Count days from some day, take parts such "
                 "as the month, or leave it out."
             ) from error
-        found = _first_text(X)
-        if found is None:
+        fault = (None if issparse(X) else _fault(X, str(error).rstrip("."))) or _target_fault(y)
+        if fault is None:
             raise
-        column, value = found
-        raise DataError(
-            f"column {column!r} of X holds text such as {value!r}, and numbers are needed. Encode it, for example by "
-            f"make_column_transformer((OneHotEncoder(), [{column!r}]), remainder='passthrough') in a pipeline, give an "
-            "estimator a data frame and kernel='auto', or leave it out."
-        ) from error
+        # scikit-learn promises a TypeError for things that are neither texts nor numbers.
+        raise (TypeError if isinstance(error, TypeError) else DataError)(fault) from error
 
 
 def _holds_dates(X: Any, name: Any) -> bool:
@@ -41,20 +47,71 @@ def _holds_dates(X: Any, name: Any) -> bool:
     return str(getattr(X[name], "dtype", "")).lower().startswith(DATE_DTYPES)
 
 
-def _first_text(X: Any) -> tuple[Any, str] | None:
-    """Return the name or number of the first column with text that is not a number, and that text."""
-    values = np.empty((0, 0)) if issparse(X) else np.asarray(X, dtype=object)
-    names = getattr(X, "columns", None)
-    for i, column in enumerate(values.T if values.ndim == 2 else ()):
-        for value in column:
-            if isinstance(value, str) and not _is_number(value):
-                return i if names is None else names[i], value
-    return None
+def check_unique_names(X: Any) -> None:
+    """Raise if two columns of a data frame have the same name."""
+    names = list(X.columns) if hasattr(X, "to_dict") and hasattr(X, "columns") else []
+    twice = [name for i, name in enumerate(names) if name in names[:i]]
+    if twice:
+        raise DataError(f"X has several columns called {twice[0]!r}; rename them or drop all but one.")
 
 
-def _is_number(text: str) -> bool:
+def _fault(X: Any, said: str) -> str | None:
+    """Return a sentence about what is not a number; None if all is."""
     try:
-        float(text)
-    except ValueError:
+        values = np.asarray(X, dtype=object)
+    except ValueError:  # arrays of different shapes
+        values = np.empty(())
+    if values.ndim == 2:
+        return _column_fault(values, getattr(X, "columns", None), said)
+    if values.ndim == 1 and len({len(row) if isinstance(row, Sized) else 0 for row in values}) > 1:
+        return "the rows of X have different lengths, and a table of numbers is needed."
+    if all(_is_number(value) for value in values.ravel()):
+        return None
+    return f"X must be a table of numbers, got {type(X).__name__}: {said}."
+
+
+def _target_fault(y: Any) -> str | None:
+    """Return a sentence about the first target that is not a number; None if all are."""
+    values = np.empty(0) if issparse(y) else np.asarray(y, dtype=object).ravel()
+    bad = next((value for value in values if not _is_number(value)), None)
+    return None if bad is None else f"y must hold numbers for a regression, got {bad!r}."
+
+
+def _column_fault(values: Any, names: Any, said: str) -> str | None:
+    if names is not None and len(names) == 0:
+        return "X has no columns."
+    columns = range(len(values.T)) if names is None else names
+    found = [
+        (name, value)
+        for name, entries in zip(columns, values.T)
+        for value in entries
+        if not _is_number(value)
+    ]
+    if not found:
+        return None
+    # Texts are the likelier fault: some libraries read missing values, and others do not.
+    return _unreadable(*min(found, key=lambda one: not isinstance(one[1], str)), said)
+
+
+def _unreadable(column: Any, value: Any, said: str) -> str:
+    if isinstance(value, str):
+        return (
+            f"column {column!r} of X holds text such as {value!r}, and numbers are needed. Encode it, for example by "
+            f"make_column_transformer((OneHotEncoder(), [{column!r}]), remainder='passthrough') in a pipeline, give an "
+            "estimator a data frame and kernel='auto', or leave it out."
+        )
+    return (
+        f"column {column!r} of X holds values of type {type(value).__name__}, and numbers are needed ({said}). Turn it "
+        "into numbers, for example dates into days, or leave it out."
+    )
+
+
+def _is_number(value: Any) -> bool:
+    """Return whether a value is a number, a text that is one, or missing; scikit-learn says enough about complex ones."""
+    if value is None or isinstance(value, complex):
+        return True
+    try:
+        float(value)
+    except (TypeError, ValueError, OverflowError):
         return False
     return True

@@ -17,7 +17,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from foldless.core.contracts import Machine, Matrix, Vector
 from foldless.core.errors import AdviceWarning, UnreadableSolution
 from foldless.core.linalg import check_semidefinite
-from foldless.core.targets import MIN_ROWS, class_index, encode_labels, one_versus_rest
+from foldless.core.magnitude import check_magnitude
+from foldless.core.targets import MIN_ROWS, check_targets, class_index, encode_labels, one_versus_rest
 from foldless.core.text_columns import naming_text_columns
 from foldless.criteria.base import Criterion
 from foldless.estimators.advice import (
@@ -106,10 +107,19 @@ class BaseKernelEstimator(DocLinkMixin, CallbackMixin, LeftOutMixin, BaseEstimat
         self._kernels = bound_kernels(self.kernel, X)
         codes = self.column_codes_ = codes_for(self._kernels, X)
         frame = X if codes is None else codes.encode(X)
-        with naming_text_columns(frame):
+        with naming_text_columns(frame, y if options.get("y_numeric") else None):
             points, targets = validate_data(
-                self, frame, y, accept_sparse="csr", dtype=np.float64, ensure_min_samples=MIN_ROWS, **options
+                self,
+                frame,
+                y,
+                accept_sparse=self._accept_sparse,
+                dtype=np.float64,
+                ensure_min_samples=MIN_ROWS,
+                **options,
             )
+            if options.get("y_numeric"):
+                targets = np.asarray(targets, dtype=float)
+        check_magnitude(points, "X")
         if self._pairwise:
             check_semidefinite(points, "the precomputed Gram matrix of the training points")
         self._landmarks = landmark_points(self.landmarks, points, codes)
@@ -129,6 +139,11 @@ class BaseKernelEstimator(DocLinkMixin, CallbackMixin, LeftOutMixin, BaseEstimat
     @property
     def _pairwise(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    @property
+    def _accept_sparse(self) -> str | bool:
+        """What scikit-learn's checks make of a sparse matrix: a given Gram matrix must be dense."""
+        return False if self._pairwise else "csr"
 
     @property
     def _auto(self) -> bool:
@@ -270,7 +285,11 @@ class BaseKernelEstimator(DocLinkMixin, CallbackMixin, LeftOutMixin, BaseEstimat
         check_is_fitted(self)
         frame = X if self.column_codes_ is None else self.column_codes_.encode(X)
         with naming_text_columns(frame):
-            return validate_data(self, frame, accept_sparse="csr", dtype=np.float64, reset=False)
+            points = validate_data(
+                self, frame, accept_sparse=self._accept_sparse, dtype=np.float64, reset=False
+            )
+        check_magnitude(points, "X", smallest=0.0)
+        return points
 
     def _outputs_at(self, points: Any) -> Matrix:
         """Return the outputs (n, k) at points that have been checked."""
@@ -365,6 +384,7 @@ class BaseKernelRegressor(IntervalMixin, BaseKernelEstimator):
         X, y, counts = self._drop_weightless_rows(X, y, sample_weight)
         self._single = y.ndim == 1
         Y = np.asarray(y, dtype=float).reshape(len(y), -1)
+        check_targets(Y)
         return X, Y, None if np.all(counts == 1) else counts
 
     def _shaped(self, outputs: Matrix) -> np.ndarray:

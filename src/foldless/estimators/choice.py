@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from foldless.core.contracts import Stop, Vector
 from foldless.core.errors import BoundWarning, ManyParametersWarning, SearchWarning
+from foldless.core.magnitude import SMALLEST, check_magnitude
 from foldless.core.targets import MIN_ROWS
 from foldless.core.text_columns import naming_text_columns
 from foldless.estimators.base import BaseKernelEstimator, Seed
@@ -117,10 +118,16 @@ class BaseDefault(DocLinkMixin, CallbackMixin, BaseEstimator):
         frame = X if self.column_codes_ is None else self.column_codes_.encode(X)
         # scikit-learn has a name for a sparse matrix that may hold missing values, but kernels have none.
         finite = True if sp.issparse(X) else "allow-nan"
-        with naming_text_columns(frame):
-            return validate_data(
+        numbers = y if checks.get("y_numeric") else ()
+        with naming_text_columns(frame, *numbers):
+            for one in numbers:
+                np.asarray(one, dtype=float)
+            rows = validate_data(
                 self, frame, *y, accept_sparse="csr", dtype=np.float64, ensure_all_finite=finite, **checks
             )
+        points = rows[0] if y else rows
+        check_magnitude(points, "X", smallest=SMALLEST if y else 0.0)
+        return rows
 
     def _kernels(self, Z: Any, weights: Vector) -> Families:
         """Return the families to compare, for rows that count; with more than two classes the best is not challenged."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, WhiteKernel
 
-from foldless.core.errors import DataError
+from foldless.core.text_columns import check_unique_names
 from foldless.kernels import Categorical, Columns
 from foldless.kernels.columns import bind_columns
 
@@ -85,7 +85,7 @@ def number_columns(kernel: str | Kernel, n_columns: int) -> set[int]:
     if isinstance(kernel, Columns):
         chosen = kernel.indices(n_columns)
         return {chosen[i] for i in number_columns(kernel.kernel, len(chosen))}
-    params = {} if isinstance(kernel, str) else kernel.get_params(deep=False)
+    params = kernel.get_params(deep=False) if isinstance(kernel, Kernel) else {}
     parts = [part for part in params.values() if isinstance(part, Kernel)]
     seen = [number_columns(part, n_columns) for part in parts]
     return set().union(*seen) if parts else set(range(n_columns))
@@ -122,17 +122,15 @@ def learn_codes(X: Any) -> ColumnCodes | None:
     """Return the categories of a data frame; ``None`` for anything else, and for a frame of numbers only."""
     if not is_frame(X):
         return None
+    check_unique_names(X)
     names = list(X.columns)
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(f"X has several columns called {twice!r}; rename them or drop all but one.")
     levels = {name: _levels(X, name) for name in names if _holds_categories(X, name)}
     return ColumnCodes(names, levels) if levels else None
 
 
 def is_frame(X: Any) -> bool:
     """Return True for a data frame of pandas or polars."""
-    return hasattr(X, "columns") and hasattr(X, "to_dict")
+    return hasattr(X, "to_dict") and hasattr(X, "columns")
 
 
 def _holds_categories(X: Any, name: Any) -> bool:

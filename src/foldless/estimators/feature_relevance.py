@@ -42,7 +42,10 @@ def relevance(
     rng = np.random.default_rng(0)
     rows = np.sort(rng.permutation(X.shape[0])[:RELEVANCE_MAX_ROWS])
     points = X[rows].toarray() if sp.issparse(X) else X[rows]
-    found = np.diag(gradient_outer_product(expansion, kernel, points)) * np.var(points, axis=0)
+    deviation = np.std(points, axis=0)
+    # What rounding makes of a constant column is no deviation.
+    deviation[deviation <= 10 * np.finfo(float).eps * np.abs(points.mean(axis=0))] = 0
+    found = np.diag(gradient_outer_product(expansion, kernel, points)) * deviation**2
     for column in categorical:
         moved = points.copy()
         moved[:, column] = rng.permutation(points[:, column])

@@ -31,8 +31,10 @@ def landmark_points(landmarks: Any, X: Any, codes: ColumnCodes | None = None) ->
     """
     if landmarks is None:
         return None
+    if isinstance(landmarks, str):
+        raise ValueError(f"{EXPECTED}; got {landmarks!r}.")
     if not sp.issparse(landmarks) and np.ndim(landmarks) == 1:
-        return X[_row_numbers(np.asarray(landmarks), X.shape[0])]
+        return X[row_numbers(np.asarray(landmarks), X.shape[0])]
     frame = landmarks if codes is None else codes.encode(landmarks)
     points = check_array(frame, accept_sparse="csr", dtype=np.float64, input_name="landmarks")
     if points.shape[1] != X.shape[1]:
@@ -40,7 +42,8 @@ def landmark_points(landmarks: Any, X: Any, codes: ColumnCodes | None = None) ->
     return sp.csr_array(points) if sp.issparse(X) else points.toarray() if sp.issparse(points) else points
 
 
-def _row_numbers(rows: np.ndarray, n: int) -> np.ndarray:
+def row_numbers(rows: np.ndarray, n: int) -> np.ndarray:
+    """Return the different row numbers in order, or raise if one of them is not a row."""
     if not (rows.size and np.issubdtype(rows.dtype, np.integer)):
         what = f"numbers of type {rows.dtype}" if rows.size else "an empty list"
         raise ValueError(f"{EXPECTED}; got {what}.")

@@ -6,7 +6,6 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin
-from sklearn.utils import compute_sample_weight
 
 from foldless.core.contracts import Machine, Matrix
 from foldless.core.errors import UnknownName
@@ -23,7 +22,7 @@ from foldless.estimators.base import (
 from foldless.estimators.dask_collections import is_dask, lazy_on_dask
 from foldless.estimators.dask_fit import fit_collection
 from foldless.estimators.docstrings import document_shared
-from foldless.estimators.validation import regularisation
+from foldless.estimators.validation import regularisation, weights_of_classes
 from foldless.machines import SmoothMachine, SoftmaxMachine
 from foldless.machines.losses import Logistic
 
@@ -141,7 +140,7 @@ class KernelLogisticRegression(ClassifierMixin, BaseKernelClassifier):
         if self.multi_class not in MULTI_CLASS:
             raise UnknownName("multi_class", self.multi_class, MULTI_CLASS)
         X, y, Y, counts = self._check_labels(X, y, sample_weight)
-        weights = compute_sample_weight(self.class_weight, y) * counts
+        weights = weights_of_classes(self.class_weight, y) * counts
         machine: Machine
         if self._joint:
             machine = SoftmaxMachine(C, bias=True, weights=weights, row_counts=counts)

@@ -5,7 +5,6 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
-from sklearn.utils import compute_sample_weight
 
 from foldless.core.contracts import Matrix
 from foldless.criteria.left_out import left_out_outputs
@@ -21,7 +20,7 @@ from foldless.estimators.calibration import calibrate
 from foldless.estimators.dask_collections import is_dask, lazy_on_dask
 from foldless.estimators.dask_fit import fit_collection
 from foldless.estimators.docstrings import document_shared
-from foldless.estimators.validation import regularisation
+from foldless.estimators.validation import regularisation, weights_of_classes
 from foldless.machines import LSSVM
 
 
@@ -135,7 +134,7 @@ class KernelLSSVC(ClassifierMixin, BaseKernelClassifier):
             return self._fit_split(X, y, sample_weight)
         C, tune_C = regularisation("C", self.C)
         X, y, Y, counts = self._check_labels(X, y, sample_weight)
-        class_weights = compute_sample_weight(self.class_weight, y)
+        class_weights = weights_of_classes(self.class_weight, y)
         machine = LSSVM(C, bool(self.bias), class_weights * counts, row_counts=counts, costs=class_weights)
         selection = self._select(X, Y, machine, tune_machine=tune_C)
         self._store(selection)

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
-from sklearn.utils import compute_sample_weight
 
 from foldless.core.contracts import Matrix, Vector
 from foldless.core.errors import Undefined, UnknownName
@@ -31,7 +30,7 @@ from foldless.estimators.dask_fit import fit_collection
 from foldless.estimators.docstrings import document_shared
 from foldless.estimators.uncertainty.guarantee import Conditions
 from foldless.estimators.uncertainty.left_out import LeftOutModels
-from foldless.estimators.validation import regularisation
+from foldless.estimators.validation import regularisation, weights_of_classes
 from foldless.kernels.evaluate import diagonal
 from foldless.kernels.families import Families
 from foldless.machines import HingeSVM, SquaredHingeSVM
@@ -185,7 +184,7 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
         criterion = self._criterion()
         bias = self._bias(criterion)
         X, y, Y, weight = self._check_labels(X, y, sample_weight)
-        weights = compute_sample_weight(self.class_weight, y) * weight
+        weights = weights_of_classes(self.class_weight, y) * weight
         selection = self._select(
             X,
             Y,

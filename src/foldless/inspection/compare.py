@@ -22,6 +22,7 @@ from sklearn.utils.multiclass import type_of_target
 from foldless import criteria as known_criteria
 from foldless.core.contracts import Matrix
 from foldless.core.errors import FoldlessError, FoldlessWarning, UnknownName
+from foldless.core.magnitude import check_magnitude
 from foldless.core.parallel import side_by_side
 from foldless.core.text_columns import naming_text_columns
 from foldless.criteria.base import Criterion
@@ -102,6 +103,7 @@ def compare(
     """
     with naming_text_columns(X):
         X, y = np.asarray(X, dtype=float), np.asarray(y)
+    check_magnitude(X, "X")
     classes = task == "classification" if task != "auto" else not type_of_target(y).startswith("continuous")
     if classes and np.min(np.unique(y, return_counts=True)[1]) < CLASS_MIN_ROWS:
         raise ValueError(

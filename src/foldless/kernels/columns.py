@@ -191,7 +191,10 @@ def bind_columns(kernel: Kernel, frame: Any) -> Kernel:
     if not owners:
         return kernel
     has_names = hasattr(frame, "columns")
-    names = list(frame.columns) if has_names else range(np.shape(frame)[1])
+    shape = np.shape(frame)
+    if len(shape) != 2:  # no table; whoever reads it will say so
+        return kernel
+    names = list(frame.columns) if has_names else range(shape[1])
     found = {
         f"{name}__columns".lstrip("_"): column_indices(part.columns, names, frame if has_names else None)
         for name, part in owners.items()

@@ -30,13 +30,17 @@ def gram(kernel: Kernel, pairs: Pairs) -> Matrix:
 @singledispatch
 def pullback(kernel: Kernel, pairs: Pairs, adjoint: Matrix) -> Vector:
     """Return the gradient in theta on ``pairs``; the fallback contracts scikit-learn's own derivative tensor."""
-    if pairs.symmetric:
-        derivative = kernel(to_dense(pairs.X), eval_gradient=True)[1]
-    else:
-        # scikit-learn differentiates square matrices only: take the corner of a larger one.
-        n = pairs.shape[0]
-        derivative = kernel(np.vstack([to_dense(pairs.X), to_dense(pairs.Y)]), eval_gradient=True)[1][:n, n:]
-    return np.tensordot(adjoint, derivative, axes=2)
+    n = pairs.shape[0]
+    # scikit-learn differentiates square matrices only: take the corner of a larger one.
+    X = to_dense(pairs.X) if pairs.symmetric else np.vstack([to_dense(pairs.X), to_dense(pairs.Y)])
+    try:
+        derivative = kernel(X, eval_gradient=True)[1]
+    except NotImplementedError as error:
+        raise TypeError(
+            f"{kernel!r} cannot be differentiated. Implement eval_gradient=True, or use a search without derivatives: "
+            "search='nelder-mead'."
+        ) from error
+    return np.tensordot(adjoint, derivative if pairs.symmetric else derivative[:n, n:], axes=2)
 
 
 @singledispatch

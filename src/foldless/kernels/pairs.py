@@ -65,6 +65,10 @@ class Pairs:
 
     def scaled(self, length_scale: float | Vector) -> tuple[Points, Points]:
         """Return both point sets, shifted by a common centre (unless sparse) and divided by ``length_scale``."""
+        if np.ndim(length_scale) == 1 and len(np.asarray(length_scale)) not in (1, self.X.shape[1]):
+            raise ValueError(
+                f"the kernel has {len(np.asarray(length_scale))} length scales, and X has {self.X.shape[1]} columns."
+            )
         if sp.issparse(self.X) or sp.issparse(self.Y):
             inverse = sp.diags_array(np.broadcast_to(1 / np.asarray(length_scale, float), self.X.shape[1]))
             return sp.csr_array(self.X) @ inverse, sp.csr_array(self.Y) @ inverse

@@ -20,6 +20,7 @@ from sklearn.utils import check_array, check_consistent_length
 from foldless.core.contracts import Machine, Matrix, Vector
 from foldless.core.errors import CriterionWarning, Undefined
 from foldless.core.linalg import centre
+from foldless.core.magnitude import check_magnitude
 from foldless.core.targets import as_columns
 from foldless.core.text_columns import naming_text_columns
 from foldless.criteria import CenteredAlignment, Spectral
@@ -85,6 +86,7 @@ def combine_kernels(
     """
     with naming_text_columns(X):
         X = check_array(X, accept_sparse="csr", dtype=float)
+    check_magnitude(X, "X")
     check_consistent_length(X, y)
     Y, criterion = as_columns(y), as_criterion(criterion)
     kernels = [as_kernel(kernel, X) for kernel in kernels]

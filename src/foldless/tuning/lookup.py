@@ -13,6 +13,9 @@ from foldless.kernels.by_name import TIED_SUFFIX, named_kernel
 from foldless.kernels.families import FAMILIES
 from foldless.searches.base import Search
 
+# Squares of parameters, and products of them with squares of the data, must be numbers.
+PARAMETER_RANGE = (1e-150, 1e150)
+
 
 def as_kernel(kernel: str | Kernel, X: Any) -> Kernel:
     """Return the kernel object for a name or a kernel; a name's bounds come from the points ``X``."""
@@ -27,10 +30,29 @@ def as_kernel(kernel: str | Kernel, X: Any) -> Kernel:
         raise TypeError(
             f"kernel must be a name, an object of sklearn.gaussian_process.kernels, or a list of them; got {kernel!r}."
         )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        if not np.all(np.isfinite(kernel.theta)):
-            raise ValueError(f"the parameters of a kernel must be positive and finite, got {kernel!r}.")
+    _check_parameters(kernel)
     return kernel
+
+
+def _check_parameters(kernel: Kernel) -> None:
+    """Raise unless the parameters of a kernel are numbers to calculate with, and the bounds of free ones are in order."""
+    for one in kernel.hyperparameters:
+        value = np.asarray(kernel.get_params()[one.name])
+        if value.dtype.kind not in "fiu":
+            continue
+        smallest, largest = PARAMETER_RANGE
+        allowed = (value >= smallest) & (value <= largest) | ((value == 0) & one.fixed)
+        if not np.all(allowed):
+            raise ValueError(
+                f"{one.name} of {kernel!r} must lie between {smallest:g} and {largest:g}; got {value}."
+            )
+        if one.fixed:
+            continue
+        low, high = np.atleast_2d(one.bounds).T
+        if not np.all((low > 0) & (low <= high)):
+            raise ValueError(
+                f"{one.name}_bounds of {kernel!r} must be positive, the lower one first; got {one.bounds.tolist()}."
+            )
 
 
 def as_criterion(criterion: str | Criterion) -> Criterion:

@@ -9,6 +9,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from foldless.core.contracts import Evaluation, Gram, HasPrior, HasScale, Machine, Matrix, Reading, Vector
 from foldless.core.errors import NotPositiveDefinite, Undefined
+from foldless.core.magnitude import check_kernel_values
 from foldless.core.memo import cached_property
 from foldless.criteria.base import Criterion
 from foldless.grams.builders import Builder
@@ -114,7 +115,10 @@ class Objective(HasPrior, HasScale):
             # Free the old Gram before the next is built: two may not fit in memory.
             latest = None
             self._latest.clear()
-            latest = self._latest["gram"] = (key, self.builder.gram(kernel))
+            built = self.builder.gram(kernel)
+            if built.dense:
+                check_kernel_values(built.diag())
+            latest = self._latest["gram"] = (key, built)
         return latest[1]
 
     @cached_property

@@ -16,6 +16,7 @@ from sklearn.utils import check_array, check_consistent_length
 from foldless.core.contracts import Box, Machine
 from foldless.core.errors import CriterionWarning, Undefined, UnknownName
 from foldless.core.linalg import check_symmetric
+from foldless.core.magnitude import check_magnitude
 from foldless.core.optional_imports import import_extra
 from foldless.core.targets import as_columns
 from foldless.core.text_columns import naming_text_columns
@@ -187,6 +188,7 @@ def select_kernel(
     """
     with naming_text_columns(X):
         X = check_array(X, accept_sparse="csr", dtype=float)
+    check_magnitude(X, "X")
     check_consistent_length(X, y)
     kernels, Y = expand(candidates, X), as_columns(y)
     builder = _builder(X, gram, chunk, n_components, np.random.default_rng(random_state))

@@ -45,6 +45,8 @@ SITE_TOLERANCE = 1e-10
 EP_MAX_ROUNDS = 1000
 # From here on the hazard minus its argument is taken from a series.
 SERIES_MIN_X = 50.0
+# Margins are of the order of 1. A row whose kernel values are all zero has no variance; this one is as good as none.
+MIN_VARIANCE = 1e-30
 
 
 class Tilted(NamedTuple):
@@ -92,6 +94,7 @@ class HingeSite:
 
     def tilted(self, m: Vector, v: Vector) -> Tilted:
         """Return the tilted moments."""
+        v = np.maximum(v, MIN_VARIANCE)
         C, sd = self.C, np.sqrt(v)
         a = (1 - m) / sd
         w = C * sd - a
@@ -123,6 +126,7 @@ class SquaredHingeSite:
 
     def tilted(self, m: Vector, v: Vector) -> Tilted:
         """Return the tilted moments."""
+        v = np.maximum(v, MIN_VARIANCE)
         C, sd = self.C, np.sqrt(v)
         q = 1 + C * v
         a, sb = (1 - m) / sd, sd / np.sqrt(q)

@@ -17,6 +17,7 @@ from sklearn.utils import Tags, check_array, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
+    _num_samples,
     assert_all_finite,
     check_is_fitted,
     column_or_1d,
@@ -27,6 +28,8 @@ from sklearn.utils.validation import (
 from foldless.core.contracts import Matrix, Step
 from foldless.core.errors import DataError, FoldlessError, JitterWarning, Undefined
 from foldless.core.parallel import side_by_side
+from foldless.core.targets import MIN_ROWS
+from foldless.core.text_columns import naming_text_columns
 from foldless.criteria import CV
 from foldless.criteria.base import Criterion
 from foldless.estimators.base import BaseKernelEstimator
@@ -239,10 +242,17 @@ class KernelSearch(DocLinkMixin, CallbackMixin, MetaEstimatorMixin, BaseEstimato
         X, y = indexable(X, y)
         if y is None:
             raise ValueError("KernelSearch requires y to be passed, but the target y is None.")
+        if _num_samples(X) < MIN_ROWS:
+            raise ValueError(
+                f"KernelSearch needs at least {MIN_ROWS} rows to choose parameters, got n_samples = {_num_samples(X)}."
+            )
         if is_classifier(self.estimator):
             y = column_or_1d(y, warn=True)
             assert_all_finite(y, input_name="y")
             check_classification_targets(y)
+        elif is_regressor(self.estimator):
+            with naming_text_columns(np.zeros((0, 0)), y):
+                check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
         return X, y
 
     def _tune_settings(self, X: Any, y: np.ndarray, params: dict[str, Any]) -> list[SettingResult]:
@@ -308,7 +318,7 @@ class KernelSearch(DocLinkMixin, CallbackMixin, MetaEstimatorMixin, BaseEstimato
         estimator = clone(self.estimator).set_params(**clone(chosen, safe=False))
         try:
             return estimator.fit(X, y, **params)
-        except (ValueError, np.linalg.LinAlgError) as error:
+        except (TypeError, ValueError, np.linalg.LinAlgError) as error:
             if isinstance(error, FoldlessError):
                 raise
             raise DataError(

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from foldless.tuning.lookup import PARAMETER_RANGE
+
 # Probability cut off at either end of an unbounded distribution.
 TAIL_PROBABILITY = 1e-3
 # Discrete distributions over at most this many whole numbers are listed; wider ones become ranges.
@@ -73,6 +75,8 @@ def read_space(space: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None) ->
     spaces = [{}] if space is None else [space] if isinstance(space, Mapping) else list(space)
     if not all(isinstance(part, Mapping) for part in spaces):
         raise TypeError(f"param_space must be a dict, a list of dicts or None, got {space!r}.")
+    if not spaces:
+        raise ValueError("param_space is an empty list. Give None for the default ranges.")
     return [{name: _read(name, value) for name, value in part.items()} for part in spaces]
 
 
@@ -93,6 +97,11 @@ def _is_number(value: Any) -> bool:
 
 
 def _range(name: str, low: float, high: float) -> Range:
+    smallest, largest = PARAMETER_RANGE
+    if 0 < low < high < np.inf and not smallest <= low < high <= largest:
+        raise ValueError(
+            f"param_space[{name!r}] must lie between {smallest:g} and {largest:g}, got {(low, high)}."
+        )
     if not 0 < low < high < np.inf:
         raise ValueError(
             f"param_space[{name!r}] must be a range (low, high) with 0 < low < high, got {(low, high)}. "

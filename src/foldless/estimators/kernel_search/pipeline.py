@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, get_tags
 
+from foldless.core.magnitude import check_magnitude
 from foldless.core.text_columns import naming_text_columns
 
 
@@ -34,11 +35,20 @@ class PipelineParts:
         """Whether the machine takes a Gram matrix instead of points."""
         return bool(get_tags(self.machine).input_tags.pairwise)
 
+    def transformed(self, X: Any, y: np.ndarray) -> tuple[Pipeline | None, Any]:
+        """Return the steps before the machine, fitted, and what they make of ``X``."""
+        if self.transformers is None:
+            return None, X
+        steps = clone(self.transformers)
+        with naming_text_columns(X):
+            return steps, steps.fit_transform(X, y)
+
     def points(self, X: Any, y: np.ndarray) -> Any:
         """Return the transformed points, an array or a CSR matrix of numbers."""
-        X = X if self.transformers is None else clone(self.transformers).fit_transform(X, y)
+        X = self.transformed(X, y)[1]
         with naming_text_columns(X):
             X = check_array(X, accept_sparse="csr", dtype=np.float64, input_name="X", estimator=self.machine)
+        check_magnitude(X, "X")
         if self.pairwise and X.shape[0] != X.shape[1]:
             raise ValueError(
                 f"kernel='precomputed' needs a square Gram matrix of the training points, got shape {X.shape}."

@@ -39,7 +39,7 @@ from sklearn.svm import SVC, NuSVC
 from sklearn.utils import compute_sample_weight
 
 from foldless.core.contracts import Matrix, Vector
-from foldless.core.targets import class_index, encode_labels
+from foldless.core.targets import check_targets, class_index, encode_labels
 from foldless.criteria import ABIC
 from foldless.criteria.base import Criterion
 from foldless.estimators.kernel_search.param_space import Range
@@ -242,8 +242,9 @@ def targets(estimator: BaseEstimator, y: ArrayLike) -> Matrix:
     """Return columns of -1 and 1 for a classifier, the numbers themselves for a regressor."""
     if is_classifier(estimator):
         return encode_labels(y)[1]
-    y = np.asarray(y, dtype=float)
-    return y.reshape(len(y), -1)
+    Y = np.asarray(y, dtype=float).reshape(np.shape(y)[0], -1)
+    check_targets(Y)
+    return Y
 
 
 def _row_weights(estimator: BaseEstimator, y: np.ndarray, weight: Vector | None) -> Vector | None:

@@ -206,8 +206,7 @@ class TuneOwnEstimator:
                 f"{type(machine).__name__} searches its own ranges; param_space may list values, got a range for "
                 f"{', '.join(sorted(ranges))}."
             )
-        transformers = None if parts.transformers is None else clone(parts.transformers)
-        X = self.task.X if transformers is None else transformers.fit_transform(self.task.X, self.task.y)
+        transformers, X = parts.transformed(self.task.X, self.task.y)
         machine.set_params(**self._options(machine))
         machine.fit(X, self.task.y, **parts.without_prefix(self.task.fit_params))
         return SettingResult.of_selection(

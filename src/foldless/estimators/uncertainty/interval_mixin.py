@@ -128,6 +128,8 @@ class IntervalMixin(LeftOutMixin):
     def _suspicion(self) -> Vector:
         r"""Return the left-out residuals in units of :math:`\tau_{-i}(x_i)`, the root mean square over outputs (n,)."""
         residuals = self._residual_columns()
+        # In units of the largest one: squares do not overflow.
+        residuals = residuals / np.max(np.abs(residuals), axis=0).clip(1e-300)
         scale = np.ones(len(residuals))
         with suppress(Undefined):
             scale = np.sqrt(np.maximum(1 - self.leverage_, 0))

@@ -119,7 +119,10 @@ def ends(method: str, predictions: LeftOutPredictions, scales: Callable[[], tupl
     if method == "jackknife+":
         return predictions.jackknife_plus()
     at_new, own = scales()
-    return predictions.jackknife_plus(at_new / own)
+    # A rate that underflows has no scale: the smallest that can be told from the largest takes its place.
+    smallest = max(np.finfo(float).eps * float(np.max(own)), np.finfo(float).tiny)
+    with np.errstate(over="ignore"):
+        return predictions.jackknife_plus(at_new / np.maximum(own, smallest))
 
 
 def least_squares_scales(

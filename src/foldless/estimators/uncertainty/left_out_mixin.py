@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
@@ -18,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, indexable
 from foldless.core.contracts import Matrix, Vector
 from foldless.core.errors import LeverageWarning, Undefined, UnknownName
 from foldless.criteria.left_out_models import leverages, refitted_changes
+from foldless.estimators.landmarks import row_numbers
 from foldless.estimators.uncertainty.guarantee import Conditions
 from foldless.estimators.uncertainty.learning_curve import LearningCurve, learning_curve
 from foldless.estimators.uncertainty.left_out import (
@@ -221,6 +223,8 @@ class LeftOutMixin:
                 "calibration='split' needs points to cut apart, and kernel='precomputed' has none."
             )
         X, y = indexable(X, y)
+        if sp.issparse(y):
+            raise TypeError("y is a sparse matrix, and an array is needed: pass y.toarray().")
         seed = 0 if self.random_state is None else self.random_state
         labels = self._stratify(y)
         if labels is not None and np.min(np.unique(labels, return_counts=True)[1]) < 2:
@@ -237,7 +241,7 @@ class LeftOutMixin:
         whole = clone(self).set_params(calibration="same")
         # Row numbers of all rows mean nothing in a half.
         if whole.landmarks is not None and np.ndim(whole.landmarks) == 1:
-            whole.set_params(landmarks=_safe_indexing(X, whole.landmarks))
+            whole.set_params(landmarks=_safe_indexing(X, row_numbers(np.asarray(whole.landmarks), len(y))))
         tuned = clone(whole).fit(*parts[0])
         other = clone(whole).set_params(**tuned._chosen_params()).fit(*parts[1])
         parameters = self.get_params(deep=False)  # type: ignore[attr-defined]
