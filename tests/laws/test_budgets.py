@@ -12,6 +12,7 @@ from foldless import (
     KernelPoissonRegressor,
     KernelRidgeRegressor,
     KernelSearch,
+    KernelSubsetRegressor,
     KernelSVC,
     searches,
 )
@@ -109,6 +110,13 @@ def test_not_by_a_regression(kind, budget, counts, evaluations):
 )
 def test_not_by_a_search_over_settings(options, budget, classes, evaluations):
     check(KernelSearch(SVC(), **options), classes, budget, evaluations)
+
+
+def test_a_choice_of_functions_ends_with_the_time(counts):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", SearchWarning)
+        KernelSubsetRegressor(time_budget=1e-6).fit(*counts)
+    assert "the time budget was spent after 1 kernel functions" in str(caught[-1].message)
 
 
 def test_candidates_that_the_budget_does_not_reach_are_listed_with_the_reason(classes):

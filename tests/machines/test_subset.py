@@ -63,6 +63,15 @@ def test_forward_selection_by_mallows_needs_no_pool():
     assert one.order == all_.order
 
 
+def test_forward_selection_adds_one_function_and_says_so_if_there_is_no_time():
+    score = lambda s: LOO()(s).value
+    found = forward(DenseGram(K), Y, score, Subset([0]), seconds=0.0)
+    assert found.cut_short
+    assert len(found.order) == 1
+    assert found.order[0] == forward(DenseGram(K), Y, score, Subset([0])).order[0]
+    assert not forward(DenseGram(K), Y, score, Subset([0]), seconds=1e6).cut_short
+
+
 def test_forward_selection_finds_a_sparse_truth():
     clean = K[:, [3, 11, 20]] @ np.array([[1.5], [-2.0], [1.0]])
     found = forward(

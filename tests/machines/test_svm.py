@@ -12,7 +12,7 @@ from foldless.machines import HingeSVM, SquaredHingeSVM
 from foldless.machines.box_qp import active_set as box_solver
 from foldless.machines.box_qp.active_set import active_sets, descend, solve_box
 from foldless.machines.box_qp.initial_point import initial_point, interior_point
-from foldless.machines.box_qp.problem import BoxQP
+from foldless.machines.box_qp.problem import FREE, LOWER, BoxQP
 from oracles.svm import CASES, GRAMS, POINTS, dense, dual, kernel, low_rank, problem
 
 approx = pytest.approx
@@ -276,3 +276,38 @@ def test_reference_numbers(case, machine, make):
         assert s.s == approx(margins, abs=6e-11)
     if case == "B" and machine is HingeSVM:
         assert s.s[1] == approx(-1.1264482790, abs=6e-11)
+
+
+class RoundedQP:
+    """One variable whose gradient at zero is negative by rounding, and whose minimum is therefore below zero."""
+
+    y = upper = np.ones(1)
+    bias = False
+    solved = 0
+
+    def feasible(self, alpha):
+        return alpha
+
+    def split(self, alpha):
+        return np.array([LOWER], dtype=np.int8)
+
+    def bounded(self, sets, before):
+        return None
+
+    def on(self, sets, bounded):
+        self.solved += 1
+        return (
+            (np.zeros(1), 0.0, np.array([-1e-9]))
+            if sets[0] == LOWER
+            else (-np.ones(1) * 1e-20, 0.0, np.zeros(1))
+        )
+
+    def offended(self, sets, alpha, g):
+        return np.where(g < 0, FREE, sets).astype(np.int8)
+
+
+def test_a_descent_that_rounding_sends_in_circles_ends_at_once():
+    qp = RoundedQP()
+    with pytest.raises(Undefined, match="did not end"):
+        descend(qp, np.zeros(1))
+    assert qp.solved == 3

@@ -14,6 +14,8 @@ from foldless.kernels.families import FAMILIES, Families, families
 from foldless.machines import Ridge
 from foldless.searches import LBFGS, EarlyStopping
 from foldless.tuning.candidate import CandidateTuner
+from foldless.tuning.race import _reason_to_drop
+from foldless.tuning.runner import Runner
 from foldless.tuning.select import select
 
 X, Y = make_ripley(150, random_state=0)
@@ -168,3 +170,16 @@ def test_families_can_be_changed():
     assert isinstance(doubled, Families)
     assert doubled.names == FAMILIES
     assert doubled.kernels[0](X) == pytest.approx(2 * families(X).kernels[0](X))
+
+
+class FewRows(Runner):
+    """A family whose time ran out on 250 rows."""
+
+    def losses(self):
+        return np.full(250, 9.0)
+
+
+def test_a_family_that_is_a_stage_behind_is_not_compared_row_by_row():
+    behind, best = (kind("rbf", None, None, 0) for kind in (FewRows, Runner))
+    assert _reason_to_drop(behind, best, np.ones(900)) == ""
+    assert _reason_to_drop(behind, best, np.ones(250)).startswith("dropped after 250 rows")

@@ -1,5 +1,7 @@
 """Regression on a few kernel functions, chosen by a criterion."""
 
+import time
+import warnings
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Self
@@ -9,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from foldless.core.contracts import Matrix
-from foldless.core.errors import Undefined
+from foldless.core.errors import SearchWarning, Undefined
 from foldless.criteria.left_out import left_out_outputs
 from foldless.estimators.base import BaseKernelRegressor, CriterionLike, KernelLike, Rows, SearchLike, Seed
 from foldless.estimators.docstrings import document_shared
@@ -19,6 +21,9 @@ from foldless.machines import Ridge, Subset, forward
 from foldless.machines.coefficients import expand
 from foldless.tuning.last_fit import WHOLE_MAX_ROWS
 from foldless.tuning.lookup import as_criterion
+
+# Share of a budget in seconds that belongs to the kernel; the rest is for choosing functions.
+KERNEL_TIME_SHARE = 0.5
 
 
 @document_shared
@@ -148,15 +153,29 @@ class KernelSubsetRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegresso
         )
 
     def _grow(self, X: Any, Y: Matrix, machine: Subset) -> None:
-        """Tune the kernel by ridge regression, then add functions one by one."""
+        """Tune the kernel by ridge regression in half of the time, then add functions one by one."""
+        begun, seconds = time.perf_counter(), self.time_budget
         ridge = Ridge(1.0, machine.bias, machine.weights, row_counts=machine.row_counts)
         criterion = as_criterion(self.criterion)
         tuned = self._select(
-            X, Y, ridge, criterion=criterion if criterion.tunes_kernel else "loo", gram=self._form(len(Y))
+            X,
+            Y,
+            ridge,
+            criterion=criterion if criterion.tunes_kernel else "loo",
+            gram=self._form(len(Y)),
+            time_budget=None if seconds is None else KERNEL_TIME_SHARE * seconds,
         )
         gram = tuned.solution.gram
         criterion = criterion.with_data_estimates(ridge, [gram], Y)
-        found = forward(gram, Y, lambda s: criterion(s).value, machine, self.max_size, self.pool)
+        left = None if seconds is None else begun + seconds - time.perf_counter()
+        found = forward(
+            gram, Y, lambda s: criterion(s).value, machine, self.max_size, self.pool, seconds=left
+        )
+        if found.cut_short:
+            message = (
+                f"the time budget was spent after {len(found.order)} kernel functions. Raise time_budget."
+            )
+            warnings.warn(SearchWarning(message), stacklevel=3)
         machine = replace(machine, indices=found.indices)
         solution = machine.solve(gram, Y)
         expansion = expand(tuned.builder, solution)

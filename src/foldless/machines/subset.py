@@ -10,6 +10,7 @@ References
 .. [1] Sugiyama and Müller, JMLR 3 (2002), section 3.3.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
@@ -93,7 +94,7 @@ class Subset(LinearMachine):
         """Return a basis in which everything is free and nothing penalised."""
         n, root = gram.n, None if self.weights is None else np.sqrt(self.weights)
         ones = np.ones(n) if root is None else root
-        C = scale(ones, gram.matmul(np.eye(n)[:, self.indices]))
+        C = scale(ones, gram.block(np.arange(n), np.asarray(self.indices)))
         free, back = column_space(np.column_stack([ones, C]) if self.bias else C)
         if free.shape[1] == 0:
             raise Undefined("every kernel function of the subset is zero on the data.")
@@ -125,11 +126,14 @@ class Forward:
         The cost after each step.
     order : tuple of int
         The rows in the order in which they were added, those after the best step included.
+    cut_short : bool
+        Whether the time was over before the cost stopped falling.
     """
 
     indices: NDArray[np.intp]
     values: tuple[float, ...]
     order: tuple[int, ...]
+    cut_short: bool = False
 
 
 def forward(
@@ -140,6 +144,7 @@ def forward(
     max_size: int | None = None,
     pool: int = 20,
     patience: int = 5,
+    seconds: float | None = None,
 ) -> Forward:
     """Choose a subset greedily: at each step the kernel function whose addition scores best.
 
@@ -158,12 +163,14 @@ def forward(
         candidate would already be the exact greedy step, since df grows by one whichever is taken.
     patience : int, default=5
         Steps without improvement after which the search ends.
+    seconds : float, optional
+        No further function is added after so many; the first one always is.
 
     Returns
     -------
     found : Forward
     """
-    n = gram.n
+    n, deadline = gram.n, np.inf if seconds is None else time.perf_counter() + seconds
     root = np.ones(n) if machine.weights is None else np.sqrt(machine.weights)
     free = intercept(n, machine.bias, machine.weights)
     # Kernel functions and targets, orthogonal to everything that is in the model.
@@ -172,6 +179,7 @@ def forward(
     floor = n * EPS * max((Z**2).sum(0).max(), np.finfo(float).tiny)
     order: list[int] = []
     values: list[float] = []
+    cut_short = False
     for _ in range(max(1, n // 2) if max_size is None else max_size):
         candidates = _promising(Z, rho, floor, pool)
         scored = [(_score(score, gram, Y, replace(machine, indices=[*order, j])), j) for j in candidates]
@@ -184,9 +192,12 @@ def forward(
         Z[:, j] = 0
         if len(values) - int(np.argmin(values)) > patience:
             break
+        cut_short = time.perf_counter() > deadline
+        if cut_short:
+            break
     if not order:
         raise Undefined("no kernel function could be added: the criterion is undefined for every one.")
-    return Forward(np.array(order[: int(np.argmin(values)) + 1]), tuple(values), tuple(order))
+    return Forward(np.array(order[: int(np.argmin(values)) + 1]), tuple(values), tuple(order), cut_short)
 
 
 def _without(Q: Matrix, M: Matrix) -> Matrix:

@@ -45,7 +45,7 @@ from foldless.machines.losses.protocols import MarginLoss
 
 JITTER = 1e-10  # relative to the mean diagonal
 # How often, and by how much, the jitter is raised where it is too small for the rank of K.
-MAX_JITTER_GROWTHS, JITTER_GROWTH = 2, 100.0
+MAX_JITTER_GROWTHS, JITTER_GROWTH = 3, 100.0
 CONFIRM_ITERATIONS = 8  # of active sets, to confirm without jitter the sets that were found with it
 
 

@@ -125,12 +125,13 @@ def _without_losers(racing: list[Runner]) -> list[Runner]:
 def _reason_to_drop(runner: Runner, best: Runner, reference: Vector) -> str:
     """Return a sentence, or nothing if the family stays."""
     try:
-        difference = runner.losses() - reference
+        losses = runner.losses()
     except UNDEFINED_ERRORS:
         return ""
-    if len(difference) != len(reference):
+    # A family whose time ran out is a stage behind, and knows the losses of fewer rows.
+    if len(losses) != len(reference):
         return ""
-    mean, error = mean_and_error(difference)
+    mean, error = mean_and_error(losses - reference)
     if not mean > DROP_STANDARD_ERRORS * error:
         return ""
     return f"dropped after {len(reference)} rows: worse than {best.name} by {mean:.3g} ± {error:.2g} a row"

@@ -64,9 +64,13 @@ def _is_balanced(qp: BoxQP, sets: Sets, alpha: Vector) -> bool:
 
 
 def descend(qp: BoxQP, alpha: Vector) -> BoxSolution:
-    """Return the solution by a feasible active-set method with a ratio test, from any alpha."""
+    """Return the solution by a feasible active-set method with a ratio test, from any alpha.
+
+    Each step descends, so the minimum over the same sets is never reached twice, unless rounding hides the descent; then
+    the method would go in circles, and ends.
+    """
     alpha = qp.feasible(alpha)
-    sets, bounded = qp.split(alpha), None
+    sets, bounded, minimised = qp.split(alpha), None, set[bytes]()
     for _ in range(DESCENT_STEPS_PER_ROW * len(alpha) + DESCENT_MIN_STEPS):
         bounded = qp.bounded(sets, bounded)
         target, b, g = qp.on(sets, bounded)
@@ -84,6 +88,9 @@ def descend(qp: BoxQP, alpha: Vector) -> BoxSolution:
         moved = np.flatnonzero(new != sets)
         if not moved.size:
             return BoxSolution(alpha, b, sets)
+        if sets.tobytes() in minimised:
+            break
+        minimised.add(sets.tobytes())
         sets = sets.copy()
         sets[_to_release(qp, g, moved, free.size)] = FREE
     raise Undefined(
