@@ -283,7 +283,9 @@ class RoundedQP:
 
     y = upper = np.ones(1)
     bias = False
-    solved = 0
+
+    def __init__(self, gradient):
+        self.gradient, self.solved = gradient, 0
 
     def feasible(self, alpha):
         return alpha
@@ -297,7 +299,7 @@ class RoundedQP:
     def on(self, sets, bounded):
         self.solved += 1
         return (
-            (np.zeros(1), 0.0, np.array([-1e-9]))
+            (np.zeros(1), 0.0, np.array([self.gradient]))
             if sets[0] == LOWER
             else (-np.ones(1) * 1e-20, 0.0, np.zeros(1))
         )
@@ -307,7 +309,8 @@ class RoundedQP:
 
 
 def test_a_descent_that_rounding_sends_in_circles_ends_at_once():
-    qp = RoundedQP()
+    qp = RoundedQP(-1e-3)
     with pytest.raises(Undefined, match="did not end"):
         descend(qp, np.zeros(1))
     assert qp.solved == 3
+    assert descend(RoundedQP(-1e-8), np.zeros(1)).sets.tolist() == [LOWER]

@@ -23,6 +23,7 @@ A time budget covers this fit too: forms that would take longer than what is lef
 
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -34,6 +35,7 @@ from foldless.core.errors import (
     LandmarkWarning,
     MissingVerb,
     NotPositiveDefinite,
+    SearchWarning,
     Undefined,
     UnknownName,
 )
@@ -221,7 +223,17 @@ class LastFit:
             return self.landmarks(kernel, machine, self.n_landmarks(machine), start)
         if self._whole_is_small(kernel, machine):
             return self.whole(kernel, machine, start)
-        return self._best_form(kernel, machine, start, polish)
+        try:
+            return self._best_form(kernel, machine, start, polish)
+        except Undefined as failure:
+            if self.seconds is None:
+                raise
+            # A late fit is better than none.
+            message = (
+                f"the form of the last fit that the time budget allows fails ({failure}); it takes longer."
+            )
+            warnings.warn(SearchWarning(message), stacklevel=3)
+            return replace(self, seconds=None).fit(kernel, machine, None, polish)
 
     def _whole_is_small(self, kernel: Kernel, machine: Machine) -> bool:
         only = self.gram == "dense" or has_noise(kernel) or is_precomputed(kernel)
@@ -243,10 +255,13 @@ class LastFit:
         most = self.n / 3 if fits_whole else self._affordable(TRIAL_MAX_OPERATIONS, machine)
         m, forms = FIRST_LANDMARKS, list[FittedForm]()
         while m <= most:
-            forms.append(self.landmarks(kernel, machine, m, start))
-            if forms[-1].gap <= NEGLIGIBLE_GAP:
-                return self._with_scores(forms[-1], forms)
-            m, start = m * LANDMARK_GROWTH, forms[-1].solution.start
+            # With few landmarks a fit or its criterion may not exist; with more of them it may.
+            with suppress(Undefined):
+                forms.append(self.landmarks(kernel, machine, m, start))
+                if forms[-1].gap <= NEGLIGIBLE_GAP:
+                    return self._with_scores(forms[-1], forms)
+                start = forms[-1].solution.start
+            m *= LANDMARK_GROWTH
         if fits_whole:
             whole = self.whole(kernel, machine, start)
             return self._with_scores(whole, [*forms, whole])

@@ -43,6 +43,8 @@ from foldless.grams.adjoints import add_symmetric
 # Change of the sites, relative to the largest of them, at which the fixed point counts as reached.
 SITE_TOLERANCE = 1e-10
 EP_MAX_ROUNDS = 1000
+# Sites that still change by half of their size after so many rounds will not settle.
+STALL_ROUNDS, STALL_CHANGE = 300, 0.5
 # From here on the hazard minus its argument is taken from a series.
 SERIES_MIN_X = 50.0
 # Margins are of the order of 1. A row whose kernel values are all zero has no variance; this one is as good as none.
@@ -281,15 +283,15 @@ def expectation_propagation(
         change = max(_relative(new_tau, tau), _relative(new_nu, nu))
         if not np.isfinite(change):
             raise Undefined("expectation propagation left the finite numbers.")
+        if rounds > STALL_ROUNDS and change > STALL_CHANGE:
+            break
         if sites.settled(change, tolerance):
             return EPPosterior(gram, y, site, tau, nu, mu, factor, m, v, tilted, rounds)
         units = np.repeat([_largest(new_tau), _largest(new_nu)], n)
         sites.advance(
             np.r_[new_tau - tau, new_nu - nu], change, units, lambda x: np.isfinite(x) & (x[:n] >= 0).all()
         )
-    raise Undefined(
-        f"expectation propagation did not settle in {EP_MAX_ROUNDS} rounds (last change {change:.1e})."
-    )
+    raise Undefined(f"expectation propagation did not settle in {rounds} rounds (last change {change:.1e}).")
 
 
 def _relative(new: Vector, old: Vector) -> float:

@@ -19,6 +19,7 @@ STALL_ITERATIONS = 5  # after so many, the offenders must be half as many as at 
 WARM_ITERATIONS = 12  # from the sets of a similar problem
 COLD_ITERATIONS = 20  # from those of an approximate solution
 INITIAL_VIOLATIONS = (1e-4, 1e-6)  # of approximate solutions: the first, and the one after the first failed
+ROUNDED_VIOLATION = 1e-6  # of margins, where rounding hides the descent
 DESCENT_STEPS_PER_ROW, DESCENT_MIN_STEPS = 50, 1000
 
 
@@ -67,7 +68,7 @@ def descend(qp: BoxQP, alpha: Vector) -> BoxSolution:
     """Return the solution by a feasible active-set method with a ratio test, from any alpha.
 
     Each step descends, so the minimum over the same sets is never reached twice, unless rounding hides the descent; then
-    the method would go in circles, and ends.
+    the method would go in circles. It ends there, with the solution if what offends is rounding against margins of 1.
     """
     alpha = qp.feasible(alpha)
     sets, bounded, minimised = qp.split(alpha), None, set[bytes]()
@@ -89,6 +90,8 @@ def descend(qp: BoxQP, alpha: Vector) -> BoxSolution:
         if not moved.size:
             return BoxSolution(alpha, b, sets)
         if sets.tobytes() in minimised:
+            if np.max(np.abs(g[moved])) <= ROUNDED_VIOLATION:
+                return BoxSolution(alpha, b, sets)
             break
         minimised.add(sets.tobytes())
         sets = sets.copy()
