@@ -151,6 +151,13 @@ def test_targets_whose_squares_are_no_numbers_are_refused(kind, factor):
         kind().fit(NUMBERS[:, None], factor * NUMBERS)
 
 
+@pytest.mark.parametrize("estimator", [SVR(kernel="linear"), SVC(kernel="linear"), SVC(kernel="poly")])
+def test_inputs_with_which_libsvm_does_not_end_are_refused(estimator):
+    X = np.r_[NUMBERS[:-1], 1e20][:, None]
+    with pytest.raises(DataError, match="the largest absolute value of X"):
+        KernelSearch(estimator).fit(X, Y)
+
+
 @pytest.mark.parametrize("factor", [1e-135, 1e-80, 1e80, 1e135])
 def test_inputs_within_the_range_give_the_same_fit(factor):
     model, same = (KernelRidgeRegressor().fit(s * NUMBERS[:, None], Y) for s in (factor, 1.0))

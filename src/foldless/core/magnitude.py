@@ -12,7 +12,7 @@ from foldless.core.errors import DataError, Undefined
 SMALLEST, LARGEST = 1e-140, 1e140
 
 
-def check_magnitude(values: Any, name: str, smallest: float = SMALLEST) -> None:
+def check_magnitude(values: Any, name: str, smallest: float = SMALLEST, largest: float = LARGEST) -> None:
     """Raise if the largest absolute value of an array or sparse matrix is so large or so small that squares are lost.
 
     Examples
@@ -25,12 +25,12 @@ def check_magnitude(values: Any, name: str, smallest: float = SMALLEST) -> None:
     entries = np.asarray(values.data if sp.issparse(values) else values)
     if entries.size == 0 or np.isnan(entries).all():
         return
-    largest = float(max(np.nanmax(entries), -np.nanmin(entries)))
-    if largest == 0 or smallest <= largest <= LARGEST:
+    found = float(max(np.nanmax(entries), -np.nanmin(entries)))
+    if found == 0 or smallest <= found <= largest:
         return
     raise DataError(
-        f"the largest absolute value of {name} is {largest:.3g}, and squares of it are no numbers any more. Divide "
-        f"{name} by it."
+        f"the largest absolute value of {name} is {found:.3g}, and squares of it are no numbers any more. Divide {name} "
+        "by it."
     )
 
 

@@ -6,10 +6,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
+from sklearn.svm import SVC, SVR, NuSVC, NuSVR
 from sklearn.utils import check_array, get_tags
 
-from foldless.core.magnitude import check_magnitude
+from foldless.core.magnitude import LARGEST, check_magnitude
 from foldless.core.text_columns import naming_text_columns
+
+# LIBSVM does not end, or loses all digits, with an input of 1e20 among others of 1.
+LIBSVM_LARGEST = 1e15
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +39,12 @@ class PipelineParts:
         """Whether the machine takes a Gram matrix instead of points."""
         return bool(get_tags(self.machine).input_tags.pairwise)
 
+    @property
+    def _uses_inner_products(self) -> bool:
+        """Whether LIBSVM computes with inner products of the points themselves."""
+        inner = getattr(self.machine, "kernel", None) in ("linear", "poly", "sigmoid")
+        return inner and isinstance(self.machine, (SVC, NuSVC, SVR, NuSVR))
+
     def transformed(self, X: Any, y: np.ndarray) -> tuple[Pipeline | None, Any]:
         """Return the steps before the machine, fitted, and what they make of ``X``."""
         if self.transformers is None:
@@ -48,7 +58,7 @@ class PipelineParts:
         X = self.transformed(X, y)[1]
         with naming_text_columns(X):
             X = check_array(X, accept_sparse="csr", dtype=np.float64, input_name="X", estimator=self.machine)
-        check_magnitude(X, "X")
+        check_magnitude(X, "X", largest=LIBSVM_LARGEST if self._uses_inner_products else LARGEST)
         if self.pairwise and X.shape[0] != X.shape[1]:
             raise ValueError(
                 f"kernel='precomputed' needs a square Gram matrix of the training points, got shape {X.shape}."
