@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -378,6 +380,12 @@ def test_a_time_budget_ends_the_search(ripley, capsys):
     assert "time budget was spent" in said.err
 
 
+def _read_to_the_end(terminal):
+    with suppress(OSError):
+        while os.read(terminal, 4096):
+            pass
+
+
 def test_ctrl_c_prints_the_best_so_far_and_exits_130(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(900, 40))
@@ -403,7 +411,12 @@ def test_ctrl_c_prints_the_best_so_far_and_exits_130(tmp_path):
         while "best" not in seen and time.monotonic() - begun < 60:
             seen += os.read(mine, 4096).decode(errors="replace")
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=60)
+        # A terminal that nobody reads stops whoever writes to it.
+        Thread(target=_read_to_the_end, args=[mine], daemon=True).start()
+        try:
+            out, _ = process.communicate(timeout=60)
+        finally:
+            process.kill()
     os.close(theirs)
     os.close(mine)
     found = json.loads(out)

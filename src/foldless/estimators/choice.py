@@ -123,7 +123,14 @@ class BaseDefault(DocLinkMixin, CallbackMixin, BaseEstimator):
             for one in numbers:
                 np.asarray(one, dtype=float)
             rows = validate_data(
-                self, frame, *y, accept_sparse="csr", dtype=np.float64, ensure_all_finite=finite, **checks
+                self,
+                frame,
+                *y,
+                accept_sparse="csr",
+                dtype=np.float64,
+                order="C",  # the digits of sums depend on it
+                ensure_all_finite=finite,
+                **checks,
             )
         points = rows[0] if y else rows
         check_magnitude(points, "X", smallest=SMALLEST if y else 0.0)
