@@ -11,6 +11,7 @@ from collections import Counter
 from contextlib import suppress
 
 import numpy as np
+import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -76,8 +77,22 @@ def parquet_file():
     return file.getvalue()
 
 
+def json_lines_file():
+    return "".join(json.dumps({"a": a, "b": b, "y": c}) + "\n" for (a, b), c in zip(X, LABELS)).encode()
+
+
+def xlsx_file():
+    book, file = openpyxl.Workbook(), io.BytesIO()
+    for row in [("a", "b", "y"), *((a, b, c) for (a, b), c in zip(X.tolist(), LABELS))]:
+        book.active.append(row)
+    book.save(file)
+    return file.getvalue()
+
+
 FORMATS = {
     "data.csv": csv_file(),
+    "data.jsonl": json_lines_file(),
+    "data.xlsx": xlsx_file(),
     "data.csv.gz": gzip.compress(csv_file(), mtime=0),
     "data.arff": arff_file(),
     "data.svm": libsvm_file(),
