@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from sklearn.gaussian_process.kernels import Kernel
 
 from foldless.core.contracts import Vector
-from foldless.grams.expansion import CellExpansion, Expansion, gradient_outer_product
+from foldless.grams.expansion import CellExpansion, Expansion
 
 RELEVANCE_MAX_ROWS = 500
 
@@ -45,7 +45,9 @@ def relevance(
     deviation = np.std(points, axis=0)
     # What rounding makes of a constant column is no deviation.
     deviation[deviation <= 10 * np.finfo(float).eps * np.abs(points.mean(axis=0))] = 0
-    found = np.diag(gradient_outer_product(expansion, kernel, points)) * deviation**2
+    # In units of the outputs before they are squared: gradients alone may be too large for that.
+    changes = expansion.gradients(kernel, points).reshape(-1, points.shape[1]) * deviation
+    found = np.sum(changes**2, axis=0) / len(points)
     for column in categorical:
         moved = points.copy()
         moved[:, column] = rng.permutation(points[:, column])
