@@ -23,6 +23,8 @@ def naming_text_columns(X: Any, y: Any = None) -> Iterator[None]:
     y : array-like, default=None
         Targets, if they must be numbers too.
     """
+    if type(X).__name__ == "LazyFrame":  # of polars, which warns whoever looks at it
+        raise DataError("X must be a table of numbers, got LazyFrame: call its collect() first.")
     check_unique_names(X)
     try:
         # A sum that overflows while scikit-learn looks for NaN says nothing.

@@ -30,6 +30,7 @@ from foldless.estimators.uncertainty.left_out import (
     point_map,
 )
 from foldless.estimators.uncertainty.training_rows import TrainingRows
+from foldless.estimators.validation import checked_weights
 from foldless.kernels import gram
 from foldless.tuning.result import Selection
 
@@ -233,7 +234,7 @@ class LeftOutMixin:
                 "use calibration='same'."
             )
         halves = train_test_split(np.arange(len(y)), test_size=0.5, stratify=labels, random_state=seed)
-        weights = None if sample_weight is None else np.asarray(sample_weight)
+        weights = None if sample_weight is None else checked_weights(sample_weight, X)
         parts = [
             (_safe_indexing(X, half), _safe_indexing(y, half), None if weights is None else weights[half])
             for half in map(np.sort, halves)
