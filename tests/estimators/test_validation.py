@@ -228,5 +228,5 @@ def test_a_kernel_without_a_derivative_is_told_which_search_does_without():
 
 def test_weights_of_the_wrong_length_are_counted_before_rows_are_cut_in_halves():
     model = KernelRidgeRegressor(calibration="split")
-    with pytest.raises(ValueError, match="sample_weight.shape"):
+    with pytest.raises(ValueError, match=r"sample_weight\.shape"):
         model.fit(NUMBERS[:, None], Y, sample_weight=np.ones(19))
