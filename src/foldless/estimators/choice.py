@@ -121,7 +121,8 @@ class BaseDefault(DocLinkMixin, CallbackMixin, BaseEstimator):
         numbers = y if checks.get("y_numeric") else ()
         with naming_text_columns(frame, *numbers):
             for one in numbers:
-                np.asarray(one, dtype=float)
+                if np.asarray(one).dtype.kind in "US":  # scikit-learn leaves texts to whoever computes
+                    np.asarray(one, dtype=float)
             rows = validate_data(
                 self,
                 frame,
