@@ -12,9 +12,10 @@ import warnings
 from pathlib import Path
 
 import pytest
+from sklearn.datasets import load_breast_cancer
 
 from foldless.cli import run_experiment, write_report
-from foldless.cli.demo_data import HOLDOUT_FRACTION, breast_cancer
+from foldless.cli.demo_data import HOLDOUT_FRACTION, friedman, numeric_table
 from foldless.cli.report.chart import shortened
 from oracles.hostile import LABELS, NAMES, hostile_experiment
 
@@ -51,14 +52,21 @@ def driver(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
-    """Two reports: the demonstration, and one with hostile names."""
+    """Three reports: of two classes, of numbers (the demonstration), and one with hostile names."""
     folder = tmp_path_factory.mktemp("reports")
-    demo = run_experiment(breast_cancer(), holdout=HOLDOUT_FRACTION, source="demo", command="foldless demo")
-    write_report(demo, folder / "demo.html")
+    for name, table in (("classes", breast_cancer()), ("numbers", friedman().table)):
+        found = run_experiment(table, holdout=HOLDOUT_FRACTION, source="demo", command="foldless demo")
+        write_report(found, folder / f"{name}.html")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the search may run into its budget
         write_report(hostile_experiment(folder), folder / "hostile.html")
     return folder
+
+
+def breast_cancer():
+    """scikit-learn's breast cancer set as a table: 569 rows, 30 columns, two classes."""
+    data = load_breast_cancer()
+    return numeric_table(data.data, data.target_names[data.target], data.feature_names, "diagnosis")
 
 
 def visit(driver, path, width=1280, height=1000, dark=False):
@@ -96,7 +104,7 @@ def requests(driver):
     return [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
 
 
-@pytest.mark.parametrize("name", ["demo", "hostile"])
+@pytest.mark.parametrize("name", ["classes", "numbers", "hostile"])
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (390, False)])
 def test_every_plot_is_drawn_and_nothing_is_fetched_or_complained_about(driver, pages, name, width, dark):
     visit(driver, pages / f"{name}.html", width=width, dark=dark)
@@ -125,7 +133,7 @@ def test_hovering_shows_the_values(driver, pages, plot, mark, words):
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.by import By
 
-    visit(driver, pages / "demo.html")
+    visit(driver, pages / "classes.html")
     marks = driver.find_elements(By.CSS_SELECTOR, f"#{plot} .chart {mark}")
     # The tallest bar; of dots, which are all alike, the last one, on top of the others.
     tallest = max(reversed(marks), key=lambda shown: shown.size["height"])
@@ -143,7 +151,7 @@ def test_the_only_buttons_are_downloads_and_nothing_is_requested_when_they_are_p
     """No chart can leave the page: every button is listed, pressed, and watched for a request."""
     from selenium.webdriver.common.by import By
 
-    visit(driver, pages / "demo.html")
+    visit(driver, pages / "classes.html")
     buttons = driver.find_elements(
         By.CSS_SELECTOR, "button, a[href], [role=button], [onclick], form, [data-title]"
     )
@@ -169,7 +177,7 @@ def wait_for_files(paths, seconds=20):
 def test_costs_move_the_threshold(driver, pages):
     from selenium.webdriver.common.by import By
 
-    visit(driver, pages / "demo.html")
+    visit(driver, pages / "classes.html")
     field, answer = driver.find_element(By.ID, "miss"), driver.find_element(By.ID, "costs-answer")
     assert answer.text.startswith("Threshold 0.17: ")
     field.clear()
@@ -210,7 +218,7 @@ def test_hostile_names_do_nothing(driver, pages):
 
 def test_the_policy_stops_what_slips_through(driver, pages):
     """Even a script put into the page by hand does not run, and no request leaves it."""
-    visit(driver, pages / "demo.html")
+    visit(driver, pages / "classes.html")
     driver.execute_script(
         "const s = document.createElement('script'); s.textContent = 'window.slipped = 1'; document.body.append(s);"
         "const i = document.createElement('img'); i.src = 'https://example.com/x.png'; document.body.append(i);"
@@ -221,7 +229,7 @@ def test_the_policy_stops_what_slips_through(driver, pages):
 
 
 def test_on_paper_charts_use_the_width_and_text_is_black(driver, pages):
-    visit(driver, pages / "demo.html", width=760, dark=True)
+    visit(driver, pages / "classes.html", width=760, dark=True)
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     ink, width, boxes = driver.execute_script(
         "return [getComputedStyle(document.querySelector('.chart text')).fill, "
@@ -239,7 +247,7 @@ def test_on_paper_charts_use_the_width_and_text_is_black(driver, pages):
 def test_dark_and_light_differ_and_text_follows(driver, pages):
     inks = []
     for dark in (False, True):
-        visit(driver, pages / "demo.html", dark=dark)
+        visit(driver, pages / "classes.html", dark=dark)
         ground = driver.execute_script("return getComputedStyle(document.body).backgroundColor")
         inks.append(
             (
@@ -252,5 +260,5 @@ def test_dark_and_light_differ_and_text_follows(driver, pages):
 
 
 def test_a_page_is_small(pages):
-    for name in ("demo", "hostile"):
+    for name in ("classes", "numbers", "hostile"):
         assert (pages / f"{name}.html").stat().st_size < 2_000_000
