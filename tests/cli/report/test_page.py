@@ -436,8 +436,31 @@ def test_a_model_worse_than_guessing_is_cautioned_about(two_classes):
     X, y = two_classes
     experiment = experiment_of(X, y.astype(int), holdout=0.5)
     wrong = replace(experiment.held_out, y=-experiment.held_out.predicted)
-    assert "this is no better" in cautions(Findings(replace(experiment, held_out=wrong)))[0]
+    assert "this model is no better" in cautions(Findings(replace(experiment, held_out=wrong)))[0]
     assert not any("no better" in caution for caution in cautions(Findings(experiment)))
+
+
+def test_many_parameters_send_the_reader_to_rows_that_did_not_choose_them(rng):
+    X = rng.normal(size=(60, 4))
+    y = np.where(X[:, 0] > 0, "in", "out")
+    for holdout, cure in (
+        (0.0, "Hold rows out (--holdout 0.25)"),
+        (0.3, "Trust the scores on the rows held out."),
+    ):
+        found = cautions(Findings(experiment_of(X, y, kernel="rbf-ard-free", holdout=holdout)))
+        assert [caution for caution in found if "parameters were chosen on" in caution and cure in caution]
+
+
+def test_a_final_fit_is_cautioned_about_only_if_it_is_worse_than_the_search_expected(two_classes):
+    X, y = two_classes
+    experiment = experiment_of(X, y.astype(int))
+    selection = experiment.estimator.selection_
+    best = selection.outcome.best
+    for factor, expected in ((0.5, True), (2.0, False)):
+        outcome = replace(selection.outcome, best=replace(best, value=factor * best.value))
+        experiment.estimator.selection_ = replace(selection, outcome=outcome)
+        found = cautions(Findings(experiment))
+        assert any("The search expected" in caution for caution in found) is expected
 
 
 def test_a_model_that_beats_all_others_says_so(rng):
@@ -446,7 +469,7 @@ def test_a_model_that_beats_all_others_says_so(rng):
     findings = find_out(experiment_of(X, y))
     assert headline(findings).startswith("Useful: clearly better than")
     assert "commonest class" in headline(findings) or "boosted trees" not in headline(findings)
-    assert "five folds" in " ".join(sentences(findings))
+    assert "five-fold" in " ".join(sentences(findings))
 
 
 def test_rows_left_out_and_held_out_that_disagree_are_cautioned_about(two_classes):
@@ -558,4 +581,4 @@ def test_every_file_is_offered(shop):
 
 
 def test_the_form_of_the_model_is_said(shop):
-    assert "The model is whole" in page(Findings(shop))
+    assert "The model was fitted exactly, to all" in page(Findings(shop))

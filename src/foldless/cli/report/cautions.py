@@ -12,7 +12,7 @@ from foldless.core.contracts import Stop
 from foldless.estimators.advice import ROWS_PER_PARAMETER, bound_warning
 from foldless.inspection.criterion_surface import PARAMETER_TITLES, parameters
 
-# Relative difference between the criterion of the search and of the final fit that deserves a caution.
+# Relative rise of the criterion from the search to the final fit that deserves a caution.
 APPROXIMATION_MAX_GAP = 0.2
 
 
@@ -37,12 +37,12 @@ def _no_better_than_guessing(findings: Findings) -> Iterator[str]:
         return
     if ours.classes is None:
         if find("R²", ours).value <= 0:
-            yield "Always predicting the mean is as good: the model has found nothing that helps on unseen rows."
+            yield "Always predicting the mean is as good: the model has found nothing that helps with unseen rows."
         return
     labels, sizes = np.unique(findings.experiment.y, return_counts=True)
     guessed = float(np.mean(ours.y != labels[np.argmax(sizes)]))
     if find("error", ours).value >= guessed:
-        yield f"Always predicting the most frequent class is wrong for {percent(guessed)}: this is no better."
+        yield f"Always predicting the most frequent class is wrong for {percent(guessed)} of the rows: this model is no better."
 
 
 def _held_out_worse(findings: Findings) -> Iterator[str]:
@@ -53,18 +53,22 @@ def _held_out_worse(findings: Findings) -> Iterator[str]:
 def _learned_metric(findings: Findings) -> Iterator[str]:
     if findings.experiment.estimator.selection_.metric_is_learned and findings.held_out is None:
         yield (
-            "The metric was learned from all rows, also from the targets of those that are left out: left-out scores and intervals are "
-            "too good by an unknown amount. Trust the error on rows held out (--holdout)."
+            "The metric was learned from all rows, including those that are left out in turn, so left-out scores and intervals are too "
+            f"good by an unknown amount. {_cure(findings)}"
         )
 
 
 def _many_parameters(findings: Findings) -> Iterator[str]:
     tuned, rows = len(parameters(findings.experiment.estimator.selection_)), len(findings.experiment.y)
     if tuned * ROWS_PER_PARAMETER > rows:
-        yield (
-            f"{tuned} parameters were chosen on {rows} rows: an estimate that was minimised over so many is too "
-            "optimistic. Trust the error on rows held out (--holdout), or tune fewer parameters."
-        )
+        yield f"{tuned} parameters were chosen on {rows} rows, so left-out scores are too optimistic. {_cure(findings)}"
+
+
+def _cure(findings: Findings) -> str:
+    """Return what to trust instead of scores of rows that also chose the parameters."""
+    if findings.held_out is not None:
+        return "Trust the scores on the rows held out."
+    return "Hold rows out (--holdout 0.25) and trust the scores on those."
 
 
 def _regularisation_at_bound(findings: Findings) -> Iterator[str]:
@@ -83,11 +87,11 @@ def _length_scales_at_bound(findings: Findings) -> Iterator[str]:
         ended = [PARAMETER_TITLES.get(p.name, p.name) for p in named if p.on_bound == side]
         if len(named) <= RANGE_MIN_PARAMETERS and ended:
             yield (
-                f"{', '.join(ended)} ended at the {side} bound: the data do not determine it. "
+                f"{', '.join(ended)} ended at the {side} bound of the search: the data do not determine it. "
                 "Another kernel may fit better."
             )
         elif ended and side == "upper":
-            yield f"{count(len(ended), 'length scale')} ended at the upper bound: those features hardly matter."
+            yield f"{count(len(ended), 'length scale')} ended at the upper bound: those columns hardly matter."
 
 
 def _cut_short(findings: Findings) -> Iterator[str]:
@@ -102,8 +106,9 @@ def _approximated(findings: Findings) -> Iterator[str]:
     # A search over other parameters tuned another machine: a subset grows from a tuned ridge regression.
     if len(best.theta) != len(tuned_parameters(findings.experiment)):
         return
-    if abs(final - best.value) > APPROXIMATION_MAX_GAP * max(abs(final), abs(best.value)):
+    # A search over some of the rows expects too much loss, since more rows help; the other way round, it was misled.
+    if final - best.value > APPROXIMATION_MAX_GAP * max(abs(final), abs(best.value)):
         yield (
-            f"The criterion was {number(best.value)} on the approximated kernel matrix of the search and is "
-            f"{number(final)} in the final fit: the choice may not be the best. Give the search more time."
+            f"The search expected a criterion of {number(best.value)} from an approximation, and the final fit has {number(final)}: "
+            'other parameters may be better. Give the search more time, or use gram="dense".'
         )

@@ -29,16 +29,16 @@ def columns_section(findings: Findings) -> Iterator[Section]:
         return
     classes = list(experiment.estimator.classes_) if experiment.is_classification else None
     unit = "log loss" if experiment.is_classification else "mean squared error"
-    where = "rows held out" if found.on_held_out else "left-out predictions"
+    where = "on the rows held out" if found.on_held_out else "for rows left out"
     words = [
-        f"How much worse the {where} get when the values of one column are dealt out anew among the rows. It shows what the "
-        "model uses, not what causes what; of two columns that say the same, each may look unimportant."
+        f"How much worse the predictions get {where} when the values of one column are shuffled. This shows what the model uses, not "
+        "what causes what. If two columns carry the same information, each of them may look unimportant."
     ]
     if constant:
-        words.append(f"Left out here, because their value is always the same: {listing(constant)}.")
+        words.append(f"Not listed, because the value is always the same: {listing(constant)}.")
     n = min(len(found.columns), column_figures.IMPORTANCE_MAX_BARS)
     shown = "Every column" if n == len(found.columns) else f"The first {n} of {len(found.columns)} columns"
-    caption = f"{shown}; grey lines show the spread over shuffles."
+    caption = f"{shown}. Grey lines show the spread over several shuffles."
     chart = column_figures.important(found, unit)
     panels = [Panel("importance", "Importance", caption, chart, tall=n > TALL_MIN_BARS)]
     top = [column for column, rise in zip(found.columns, found.rise) if rise > 0][:DEPENDENCE_PANELS]
@@ -68,8 +68,8 @@ def suspicious_section(findings: Findings) -> Iterator[Section]:
         "suspicious",
         "Rows to look at",
         [
-            "The rows whose own value surprises the model that has not seen them most: possible errors of labels or measurements, "
-            "or the rows from which most can be learned. Rows of the table are counted from 1, without the header."
+            "Each row was predicted by the model without that row. These are the rows whose value in the table is furthest from that "
+            "prediction: perhaps wrong labels or measurements, perhaps unusual cases. Rows are counted from 1, without the header."
         ],
         Grid(*_suspicious_cells(left_out, rows, experiment.places), "suspicious"),
     )

@@ -66,7 +66,7 @@ def _models(findings: Findings) -> Iterator[Section]:
     yield Section(
         "models",
         "Compared with simple models",
-        ["Below each value its 95 % interval."],
+        ["The 95 % interval stands below each value."],
         Grid(("model", *kept, "judged by"), rows, "models"),
         [
             Panel(
@@ -101,7 +101,7 @@ def _mistakes(findings: Findings) -> Iterator[Section]:
         panels += [
             Panel("roc", "ROC curve", f"{where}: how much of {which} is found, against false alarms, at every threshold.",
                   class_figures.roc(ours)),
-            Panel("precision", "Precision and recall", "How many of those reported are right, against how many are found.",
+            Panel("precision", "Precision and recall", "The share of reported rows that are right, against the share of the class that is found.",
                   class_figures.precision_recall(ours)),
         ]  # fmt: skip
     yield Section("mistakes", "What it gets wrong", panels=panels)
@@ -141,8 +141,8 @@ def _sets(findings: Findings) -> tuple[list[str], list[Panel]]:
     hit = members[np.arange(len(y)), np.searchsorted(model.classes_, y)].mean()
     one = np.mean(members.sum(axis=1) == 1)
     return [
-        f"Sets of classes made for {LEVEL_TEXT} hold the true class of {percent(float(hit))} of {len(y)} rows held out; "
-        f"{percent(float(one))} of the sets name a single class{', the others admit a doubt' if one < 1 else ''}.",
+        f"For each of {len(y)} rows held out, the model gave the classes that it could not rule out at {LEVEL_TEXT}. The true class was "
+        f"among them for {percent(float(hit))} of the rows, and only one class was left for {percent(float(one))}.",
         *words,
     ], []
 
@@ -170,11 +170,11 @@ def _intervals(findings: Findings, ours: Unseen) -> tuple[list[str], list[Panel]
     inside = np.mean((ends[:, 0] <= y) & (y <= ends[:, 1]))
     words.insert(
         0,
-        f"Intervals made for {LEVEL_TEXT} hold the actual value of {percent(float(inside))} of {len(y)} rows held out.",
+        f"The {LEVEL_TEXT} prediction intervals contain the actual value for {percent(float(inside))} of {len(y)} rows held out.",
     )
     shown = slice(None, INTERVALS_MAX_SHOWN)
     chart = regression_figures.intervals(y[shown], held.predicted[rows][shown], ends[shown])
-    caption = f"{LEVEL_TEXT} intervals of rows held out, and their actual values."
+    caption = f"{LEVEL_TEXT} prediction intervals for rows held out; the dots are the actual values."
     return words, [Panel("intervals", "Prediction intervals", caption, chart)]
 
 

@@ -91,11 +91,13 @@ def form(experiment: Experiment) -> str:
     kind = experiment.estimator.selection_.form
     rows = len(experiment.y)
     if kind == "whole":
-        return f"The model is whole: it was fitted to the kernel matrix of all {rows} rows, without an approximation."
+        return f"The model was fitted exactly, to all {rows} rows."
     if kind.endswith("landmarks"):
-        return f"The model stands on {kind}: rows that represent all {rows} rows, to which it was fitted."
+        return f"The model was fitted to all {rows} rows through {kind}: rows that represent the others."
     if kind.endswith("cells"):
-        return f"The model is made of {kind}: {rows} rows were divided by nearness, and each cell has a fit of its own."
+        return (
+            f"The model consists of {kind}: groups of nearby rows out of {rows}, each with a fit of its own."
+        )
     return f"The model has the form “{kind}” of {rows} rows."
 
 

@@ -174,14 +174,14 @@ def _how_compared(findings: Findings) -> list[str]:
         how = "All models were fitted to the same rows and judged on the same rows held out."
     else:
         how = (
-            "This model is judged by leaving out one row at a time, the others by five folds of the same rows: each of "
-            "their fits has a fifth fewer rows."
+            "This model is judged by leaving out one row at a time, the others by five-fold cross-validation, in which each fit has a "
+            "fifth fewer rows."
         )
     n, used = len(findings.experiment.y), len(judged_rows(findings.experiment))
     cut = f" The other models were given {used} of the {n} rows, to save time." if used < n else ""
     name = decisive_name(findings.compared)
     return [
-        f"Better and worse are by {name}, beyond {CLEAR_STANDARD_ERRORS:g} standard errors of the difference. {how}{cut}"
+        f"Models are compared by {name}; a difference of more than {CLEAR_STANDARD_ERRORS:g} standard errors is called clear. {how}{cut}"
     ]
 
 
@@ -206,8 +206,6 @@ def agreement(findings: Findings) -> list[str]:
         f"{name} {score_text(left)} with each training row left out, {score_text(held)} on the rows held out"
     )
     if abs(disagreement(findings)) <= CLEAR_STANDARD_ERRORS:
-        return [f"Left-out and held-out rows agree within chance: {values}."]
+        return [f"The two estimates agree within their standard errors: {values}."]
     side = "worse" if disagreement(findings) > 0 else "better"
-    return [
-        f"Left-out and held-out rows disagree: {values}. The rows held out are {side} than chance explains."
-    ]
+    return [f"The two estimates disagree: {values}. The rows held out are {side} than chance explains."]
