@@ -6,6 +6,7 @@ import numpy as np
 
 from bench.results import Difference, Results, SizedSet
 
+SHORTEST_SECONDS = 0.01
 STARS = "A star marks p < 0.05 in the paired t test against {base}."
 
 
@@ -30,7 +31,9 @@ def times(ratio: float) -> str:
 
 
 def seconds(value: float) -> str:
-    """Return seconds with two or three digits."""
+    """Return seconds with two or three digits; what would be written as zero is called less than a hundredth."""
+    if value < SHORTEST_SECONDS / 2:
+        return f"< {SHORTEST_SECONDS} s"
     return "" if np.isnan(value) else f"{value:.{0 if value >= 100 else 1 if value >= 10 else 2}f} s"
 
 

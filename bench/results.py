@@ -129,7 +129,7 @@ class Results:
         commits = ", ".join(f"`{commit}`" for commit in dict.fromkeys(r.commit for r in self.records))
         packages = {f"{k} {v}" for r in self.records for k, v in r.versions.items() if k != "python"}
         made_with = ", ".join(sorted(packages, key=str.lower))
-        return f"`{command}`: {splits}, {jobs} workers; commit {commits}; {made_with}."
+        return f"`{command}`: {splits}, {jobs} {'worker' if jobs == '1' else 'workers'}; commit {commits}; {made_with}."
 
 
 def geometric_mean(values: Iterable[float]) -> float:

@@ -316,3 +316,17 @@ def test_the_bench_is_not_part_of_the_wheel():
     text = (Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
     assert 'packages = ["src/foldless"]' in text
     assert StoredProblem.__module__.startswith("bench.")
+
+
+def test_the_best_rank_comes_first_and_auc_is_shown_once_it_is_recorded(tmp_path):
+    path, table = tmp_path / "records.jsonl", TABLES["tables"]
+    measure(table, path)
+    found = storage.read(path)
+    without = table.blocks(table.results(found))["tables"]
+    assert "AUC" not in without
+    # The error of a stub grows with the length of its name, and so does this AUC: the orders are opposite.
+    block = table.blocks(table.results([replace(record, auc=record.error) for record in found]))["tables"]
+    rows = [line.split("|")[2:5] for line in block.splitlines() if line.startswith("| ")][1:]
+    errors, _, areas = np.array(rows, dtype=float).T
+    assert np.all(np.diff(errors) >= 0)
+    assert errors + areas == pytest.approx(np.full(len(rows), len(rows) + 1.0))

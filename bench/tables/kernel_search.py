@@ -71,8 +71,7 @@ class KernelSearchTable(Table):
     def _summary(self, results: Results) -> str:
         low, high = (f(problem.rows for problem in results.problems) for f in (min, max))
         return (
-            f"`KernelSearch` in the place of `GridSearchCV` around the same `SVC` pipeline, {len(results.splits)} splits "
-            f"of sets with {low} to {high} training rows: {times(self._mean_ratio(results, BASE))} as fast "
-            f"in the geometric mean, with a significantly higher error {self._worse(results)} (`{self.command}`; "
-            "docs/guide/kernel_search.md)."
+            f"Around the same `SVC` pipeline, on sets with {low} to {high} rows, `KernelSearch` is {times(self._mean_ratio(results, BASE))} as "
+            f"fast as `GridSearchCV`, with a significantly higher error {self._worse(results)} (geometric mean over the sets, "
+            f"{len(results.splits)} splits; `{self.command}`; docs/guide/kernel_search.md)."
         )

@@ -17,12 +17,14 @@ from bench.contenders import (
     LiquidSVM,
     NystroemLinear,
 )
-from bench.markdown import error, grid, number, seconds
+from bench.markdown import error, error_and_seconds, grid, number, seconds
 from bench.results import Results, SizedSet
 from bench.tables.base import Table
 
 # What takes hours beyond these rows is left out there.
 SLOW_MAX_ROWS = 100_000
+# The README shows tables from so many rows on, and these contenders.
+MANY_ROWS, SHOWN = 100_000, ("KernelLSSVC", "HistGradientBoosting")
 
 
 class ManyRows(Table):
@@ -44,7 +46,7 @@ class ManyRows(Table):
         ("collisions", 1_000_000),
     )
     splits = range(80, 83)
-    block_names = ("many_rows",)
+    block_names = ("many_rows", "many_rows_summary")
     isolated = True
     max_seconds = 3600.0
 
@@ -68,7 +70,21 @@ class ManyRows(Table):
             for problem in results.problems
         ]
         table = grid(["set", "rows", *results.contenders], rows)
-        return {"many_rows": self.text(results, caption, table)}
+        return {"many_rows": self.text(results, caption, table), "many_rows_summary": self._summary(results)}
+
+    def _summary(self, results: Results) -> str:
+        """Return the largest tables for the README: least squares of ours beside boosting."""
+        large = [problem for problem in results.problems if problem.rows >= MANY_ROWS] or results.problems
+        caption = "Error in % and seconds of a fit with many rows."
+        rows = [
+            [
+                problem.title,
+                f"{problem.rows:,}".replace(",", " "),
+                *(error_and_seconds(results, problem, name, None) for name in SHOWN),
+            ]
+            for problem in large
+        ]
+        return self.text(results, caption, grid(["set", "rows", *SHOWN], rows))
 
     def _cell(self, results: Results, problem: SizedSet, name: str) -> str:
         if not results.of(problem, name):

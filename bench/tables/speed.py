@@ -19,7 +19,7 @@ from bench.markdown import STARS, grid, sets_table, times
 from bench.results import Results, SizedSet, geometric_mean
 from bench.tables.base import Table
 
-BASE = "GridSearchCV"
+BASE, LIQUID, OURS = "GridSearchCV", "liquidSVM", "KernelSearch"
 SIZE_LIMITS = (0, 250, 500, 1500, 5000, 20_000)
 OWN_SIZES = (
     "sonar", "raetsch_heart", "raetsch_breast_cancer", "ionosphere", "raetsch_banana", "raetsch_ringnorm",
@@ -40,7 +40,7 @@ class Speed(Table):
         ("a9a", 12_000),
     )
     splits = range(80, 88)
-    block_names = ("speed", "speed_sets")
+    block_names = ("speed", "speed_bases", "speed_sets")
 
     @property
     def contenders(self) -> Sequence[Contender]:
@@ -50,21 +50,50 @@ class Speed(Table):
 
     def blocks(self, results: Results) -> dict[str, str]:
         """Return the summary for the README, and every set for the manual."""
-        bases = [name for name in (BASE, "liquidSVM") if name in results.contenders]
-        summary = [self._summary(results, base) for base in bases]
+        bases = [name for name in (BASE, LIQUID) if name in results.contenders]
         details = f"Error in % (seconds). {STARS.format(base=BASE)}"
         return {
-            "speed": self.text(results, *summary),
+            "speed": self.text(results, self._short(results), *self._beside_liquid(results)),
+            "speed_bases": self.text(results, *(self._summary(results, base) for base in bases)),
             "speed_sets": self.text(results, details, sets_table(results, BASE)),
         }
+
+    def _short(self, results: Results) -> str:
+        """Return the table of the README: how many times as fast as a grid, the fastest first."""
+        groups = size_groups(results.problems)
+        caption = (
+            f"How many times as fast as `{BASE}` with 10 x 10 points and 10 folds, by the number of rows, and the difference of the error in "
+            "percentage points (below zero: fewer errors), mean over the sets ± its standard error."
+        )
+        others = [name for name in results.contenders if name != BASE]
+        others.sort(key=lambda name: -self._mean_speed(results, name))
+        rows = [self._row(results, BASE, name, groups)[: len(groups) + 2] for name in others]
+        return caption + "\n\n" + grid(["", *groups, "difference of error"], rows)
+
+    def _mean_speed(self, results: Results, name: str) -> float:
+        return geometric_mean(results.ratio(problem, BASE, name) for problem in results.problems)
+
+    def _beside_liquid(self, results: Results) -> list[str]:
+        """Return a sentence on the fastest of ours beside liquidSVM, and nothing if that was not measured."""
+        if LIQUID not in results.contenders:
+            return []
+        groups = size_groups(results.problems)
+        *ratios, error, lower, higher = self._row(results, LIQUID, OURS, groups)[1:]
+        shown = ", ".join(
+            f"{ratio} as fast with {group}" for ratio, group in zip(ratios, groups, strict=True) if ratio
+        )
+        return [
+            f"Compared with {LIQUID}, a fast C++ program that uses folds, `{OURS}` is {shown}. Its error differs by {error} points "
+            f"(significantly lower on {lower} sets, higher on {higher})."
+        ]
 
     def _summary(self, results: Results, base: str) -> str:
         """Return, for every contender, how many times as fast as ``base`` it is by size, and by how much its error differs."""
         groups = size_groups(results.problems)
         caption = (
-            f"Times as fast as {base}, by the number of training rows (geometric mean over the sets); difference "
-            "of the error in points, mean over the sets ± its standard error; sets where it is significantly "
-            "lower and higher (paired t test, p < 0.05)."
+            f"How many times as fast as {base}, by the number of training rows (geometric mean over the sets); difference of the error in "
+            "percentage points, mean over the sets ± its standard error; on how many sets the error is significantly lower and higher "
+            "(paired t test, p < 0.05)."
         )
         header = ["", *groups, "error", "lower", "higher"]
         others = [name for name in results.contenders if name != base]
