@@ -205,8 +205,23 @@ def test_options_list_the_names_that_exist():
     assert set(options.MACHINE_NAMES) == set(MACHINES)
     assert set(options.CRITERION_NAMES) == set(criteria.BY_NAME)
     assert set(options.KERNEL_NAMES) == set(NAMED)
-    assert set(options.SEARCH_NAMES) == set(searches.BY_NAME)
+    assert {*options.SEARCH_NAMES, *options.SEARCHES_OF_PAPERS} == set(searches.BY_NAME)
     assert set(options.REPRODUCED_NAMES) == set(names())
+
+
+@pytest.mark.parametrize("command", ["tune", "compare"])
+def test_help_fits_eighty_columns_and_names_every_value(command, monkeypatch, capsys):
+    from foldless.cli import options
+
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run([command, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert max(map(len, text.splitlines())) <= 80
+    assert "…" not in text
+    words = set(re.findall(r"[\w-]+", text))
+    assert words >= {*options.CRITERION_NAMES, *options.KERNEL_NAMES, *options.MACHINE_NAMES, *options.Task}
+    # What only the reproduction of papers needs is accepted, and not advertised.
+    assert not words & set(options.SEARCHES_OF_PAPERS)
 
 
 def test_help_imports_neither_scikit_learn_nor_numpy():

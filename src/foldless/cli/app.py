@@ -42,7 +42,7 @@ from foldless.cli.options import (
 __all__ = ["app"]
 
 app = typer.Typer(
-    help="Tune kernel machines without cross-validation folds.",
+    help="Fit kernel machines to tables, tuned without cross-validation folds.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -60,7 +60,7 @@ def foldless(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Tune kernel machines without cross-validation folds."""
+    """Fit kernel machines to tables, tuned without cross-validation folds."""
 
 
 def _do(command: str, arguments: dict[str, Any]) -> None:
@@ -72,11 +72,11 @@ def _do(command: str, arguments: dict[str, Any]) -> None:
 
 @app.command()
 def demo(
-    report: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
+    report: Annotated[Path, typer.Option(metavar="FILE", help="The report to write.")] = Path("report.html"),
     as_json: Json = False,
     seed: Seed = 0,
 ) -> None:
-    """Fit two embedded tables beside a grid search, a linear model and boosting, and write a report."""
+    """Fit two tables that come with scikit-learn, beside a grid search, a linear model and boosting, and write a report."""
     _do("demo", locals())
 
 
@@ -87,26 +87,26 @@ def tune(
     report: Report = None,
     save: Save = None,
     as_json: Json = False,
-    seed: Seed = 0,
-    jobs: Jobs = None,
     time_budget: Budget = None,
-    criterion: CriterionName = None,
-    machine: MachineName = None,
-    kernel: KernelNames = None,
-    search: SearchName = None,
-    impute: Impute = False,
+    jobs: Jobs = None,
+    seed: Seed = 0,
+    task: TaskName = Task.auto,
+    id_column: Id = None,
     drop: Drop = None,
     drop_unusable: DropUnusable = False,
     drop_missing_target: DropMissingTarget = False,
-    id_column: Id = None,
-    task: TaskName = Task.auto,
-    holdout: Holdout = 0.0,
-    scale: Scale = True,
-    compare_criteria: Compared = False,
+    impute: Impute = False,
     max_rows: MaxRows = None,
+    holdout: Holdout = 0.0,
     baselines: Baselines = True,
+    compare_criteria: Compared = False,
+    machine: MachineName = None,
+    kernel: KernelNames = None,
+    criterion: CriterionName = None,
+    search: SearchName = None,
+    scale: Scale = True,
 ) -> None:
-    """Tune a kernel machine on a table, without folds."""
+    """Fit a kernel machine to a table and choose everything about it, without folds."""
     _do("tune", locals())
 
 
@@ -114,24 +114,24 @@ def tune(
 def compare(
     data: Data,
     target: Target = None,
-    as_json: Json = False,
-    seed: Seed = 0,
-    jobs: Jobs = None,
-    criterion: CriterionNames = None,
     machine: MachineNames = None,
+    criterion: CriterionNames = None,
     kernel: KernelNames = "rbf",
     search: SearchName = None,
-    impute: Impute = False,
+    as_json: Json = False,
+    jobs: Jobs = None,
+    seed: Seed = 0,
+    task: TaskName = Task.auto,
     drop: Drop = None,
     drop_unusable: DropUnusable = False,
     drop_missing_target: DropMissingTarget = False,
-    task: TaskName = Task.auto,
+    impute: Impute = False,
     holdout: Holdout = HOLDOUT_FRACTION,
     repeats: Repeats = 5,
-    scale: Scale = True,
     baselines: Baselines = True,
+    scale: Scale = True,
 ) -> None:
-    """Tune every machine by every criterion and measure the error on rows held out."""
+    """Tune several machines by several criteria, and measure the errors on rows held out."""
     _do("compare", locals())
 
 
@@ -143,24 +143,29 @@ def predict(
     data: Annotated[
         Path, typer.Argument(help="Rows to predict; columns are found by name.", show_default=False)
     ],
-    output: Annotated[Path | None, typer.Option(help="Write the CSV there instead of printing it.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the predictions to this CSV file instead of printing them."),
+    ] = None,
     interval: Annotated[
         float | None,
         typer.Option(
-            help="Level of prediction intervals such as 0.9: adds the columns lower and upper.",
+            metavar="LEVEL",
+            help="Add the columns lower and upper: prediction intervals of this level, such as 0.9.",
             show_default=False,
         ),
     ] = None,
     sets: Annotated[
         float | None,
         typer.Option(
-            help="Level of sets of classes such as 0.9: adds the column set, the classes, separated by |.",
+            metavar="LEVEL",
+            help="Add the column set: the classes that cannot be ruled out at this level, such as 0.9, separated by |.",
             show_default=False,
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Predict the rows of a table: one line each, with probabilities where the machine has them."""
+    """Predict the rows of a table with a saved model: one line for each, with probabilities of classes."""
     _do("predict", locals())
 
 
@@ -176,19 +181,22 @@ def reproduce(
     ],
     data: Annotated[
         Path | None,
-        typer.Option(help="Directory with the data sets as .npz files; not needed for simulated data."),
+        typer.Option(
+            metavar="FOLDER", help="Folder with the data sets as .npz files; not needed for simulated data."
+        ),
     ] = None,
     splits: Annotated[
-        int | None, typer.Option(help="Fewer splits than the paper, for a quick check.", min=1)
+        int | None,
+        typer.Option(metavar="N", help="Use fewer splits than the paper, for a quick check.", min=1),
     ] = None,
     figure: Annotated[
         Path | None,
         typer.Option(
-            help="File to draw it to, .png, .svg or .pdf; for a figure NAME.svg if not given. "
-            "Some tables have box plots in the paper."
+            metavar="FILE",
+            help="The .png, .svg or .pdf file to draw; NAME.svg by default if NAME is a figure. Some tables have box plots in their paper.",
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Print a table of a paper, ours beside theirs, or draw a figure of it."""
+    """For researchers: print a table of a paper, ours beside theirs, or draw one of its figures."""
     _do("reproduce", locals())

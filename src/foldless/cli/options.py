@@ -69,7 +69,9 @@ KERNEL_NAMES = (
     ),
     *("rbf-ard-free", "matern-ard", "matern-ard-free", "laplacian-ard", "laplacian-ard-free"),
 )
-SEARCH_NAMES = ("lbfgs", "nelder-mead", "grid", "hierarchical-grid", "random-walk", "hmc-ascent")
+SEARCH_NAMES = ("lbfgs", "nelder-mead", "grid")
+# Searches that only the reproduction of papers needs; they are accepted, and not advertised.
+SEARCHES_OF_PAPERS = ("hierarchical-grid", "random-walk", "hmc-ascent")
 REPRODUCED_NAMES = (
     *(
         "cawley-1",
@@ -133,89 +135,175 @@ Data = Annotated[
         show_default=False,
     ),
 ]
+# Options are shown in groups, what a newcomer needs first.
+READING, CHECKING, EXPERTS = "Reading the table", "Checking the result", "For experts"
+
 Target = Annotated[
-    str | None, typer.Option(help="The column to predict. LIBSVM and npz files bring their own.")
+    str | None,
+    typer.Option(metavar="COLUMN", help="The column to predict. LIBSVM and npz files bring their own."),
 ]
-Report = Annotated[Path | None, typer.Option(help="Write a page that opens in any browser.")]
-Baselines = Annotated[
-    bool,
-    typer.Option(
-        "--baselines/--no-baselines",
-        help="Fit simple models to the same rows, to compare with.",
-    ),
+Report = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Write a report that opens in any browser, such as report.html."),
 ]
-Save = Annotated[Path | None, typer.Option(help="Write the model for `foldless predict`.")]
+Save = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Write the model for `foldless predict`, such as model.skops."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-Seed = Annotated[int, typer.Option(help="Seed of everything random.", min=0)]
-Jobs = Annotated[int | None, typer.Option(help="Threads for work that can be done in parallel.")]
-Budget = Annotated[float | None, typer.Option(help="Seconds after which the best so far is taken.", min=0.0)]
-CriterionName = Annotated[
-    str | None,
+Budget = Annotated[
+    float | None,
     typer.Option(
-        help=f"Criterion to minimise: {', '.join(CRITERION_NAMES)}.",
-        autocompletion=completing(CRITERION_NAMES),
+        metavar="SECONDS", help="End the search after so many seconds and take the best so far.", min=0.0
     ),
 ]
-CriterionNames = Annotated[
-    str | None,
+Jobs = Annotated[int | None, typer.Option(metavar="N", help="Number of threads; -1 uses all cores.")]
+Seed = Annotated[int, typer.Option(metavar="N", help="Seed of the random numbers.", min=0)]
+
+TaskName = Annotated[
+    Task,
     typer.Option(
-        help=f"Criteria with commas between; by default all that are cheap: {', '.join(CRITERION_NAMES)}."
+        metavar="TASK",
+        help=f"What the target is: {', '.join(Task)}.",
+        rich_help_panel=READING,
     ),
-]
-MachineName = Annotated[
-    str | None,
-    typer.Option(
-        help=f"One of {', '.join(MACHINE_NAMES)}, or auto: machine and kernel by leave-one-out, the default if neither "
-        "kernel nor criterion nor search is given.",
-        autocompletion=completing([*MACHINE_NAMES, "auto"]),
-    ),
-]
-MachineNames = Annotated[
-    str | None,
-    typer.Option(help=f"Machines with commas between; by default all: {', '.join(MACHINE_NAMES)}."),
-]
-KernelNames = Annotated[
-    str | None,
-    typer.Option(
-        help=f"A kernel, several with commas between, or auto: {', '.join(KERNEL_NAMES)}.",
-        autocompletion=completing([*KERNEL_NAMES, "auto"]),
-    ),
-]
-SearchName = Annotated[
-    str | None,
-    typer.Option(
-        help=f"Search that minimises it: {', '.join(SEARCH_NAMES)}.", autocompletion=completing(SEARCH_NAMES)
-    ),
-]
-Impute = Annotated[
-    bool, typer.Option("--impute", help="Fill missing values: the mean, or the most frequent category.")
-]
-Drop = Annotated[list[str] | None, typer.Option(help="A column to leave out; may be given several times.")]
-DropUnusable = Annotated[
-    bool, typer.Option("--drop-unusable", help="Leave out columns that cannot be used, instead of stopping.")
-]
-DropMissingTarget = Annotated[
-    bool,
-    typer.Option("--drop-missing-target", help="Leave out rows without a target, instead of stopping."),
 ]
 Id = Annotated[
     str | None,
     typer.Option(
-        "--id", help="The column that names the rows: no input, but repeated beside the predictions."
+        "--id",
+        metavar="COLUMN",
+        help="The column that names the rows. It is not used to predict, and is repeated beside the predictions.",
+        rich_help_panel=READING,
+    ),
+]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN", help="A column to leave out; may be given several times.", rich_help_panel=READING
+    ),
+]
+DropUnusable = Annotated[
+    bool,
+    typer.Option(
+        "--drop-unusable",
+        help="Leave out columns that cannot be used, instead of stopping.",
+        rich_help_panel=READING,
+    ),
+]
+DropMissingTarget = Annotated[
+    bool,
+    typer.Option(
+        "--drop-missing-target",
+        help="Leave out rows without a target, instead of stopping.",
+        rich_help_panel=READING,
+    ),
+]
+Impute = Annotated[
+    bool,
+    typer.Option(
+        "--impute",
+        help="Fill missing values with the mean of the column, or with its most frequent category.",
+        rich_help_panel=READING,
     ),
 ]
 MaxRows = Annotated[
     int | None,
     typer.Option(
-        help="Rows of Parquet files to keep, drawn at random; by default as many as make 200 million cells.",
+        metavar="N",
+        help="How many rows of Parquet files to keep, drawn at random; by default as many as make 200 million cells.",
         min=4,
         show_default=False,
+        rich_help_panel=READING,
     ),
 ]
-TaskName = Annotated[Task, typer.Option(help="Whether the target is classes or numbers.")]
-Holdout = Annotated[float, typer.Option(help="Fraction of the rows to hold out for measuring the error.")]
-Scale = Annotated[bool, typer.Option(help="Scale the features to mean 0 and variance 1 first.")]
-Repeats = Annotated[int, typer.Option(help="Number of random splits, the same for all pairs.", min=1)]
+
+Holdout = Annotated[
+    float,
+    typer.Option(
+        metavar="FRACTION",
+        help="Share of the rows to hold out for measuring the error, such as 0.25.",
+        rich_help_panel=CHECKING,
+    ),
+]
+Repeats = Annotated[
+    int, typer.Option(metavar="N", help="Number of random splits.", min=1, rich_help_panel=CHECKING)
+]
+Baselines = Annotated[
+    bool,
+    typer.Option(
+        "--baselines/--no-baselines",
+        help="Fit simple models to the same rows, to compare with.",
+        rich_help_panel=CHECKING,
+    ),
+]
 Compared = Annotated[
-    bool, typer.Option("--compare", help="Show in the report what other criteria would have given.")
+    bool,
+    typer.Option(
+        "--compare",
+        help="Show in the report what other criteria would have chosen.",
+        rich_help_panel=CHECKING,
+    ),
+]
+
+MachineName = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help=f"One of {', '.join(MACHINE_NAMES)}; or auto, which chooses machine and kernel by leave-one-out. auto is the default unless "
+        "a kernel, a criterion or a search is given.",
+        autocompletion=completing([*MACHINE_NAMES, "auto"]),
+        rich_help_panel=EXPERTS,
+    ),
+]
+MachineNames = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAMES",
+        help=f"Machines, separated by commas; by default all: {', '.join(MACHINE_NAMES)}.",
+        rich_help_panel=EXPERTS,
+    ),
+]
+KernelNames = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAMES",
+        help=f"A kernel, several separated by commas, or auto: {', '.join(KERNEL_NAMES)}.",
+        autocompletion=completing([*KERNEL_NAMES, "auto"]),
+        rich_help_panel=EXPERTS,
+    ),
+]
+CriterionName = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help=f"What to minimise: {', '.join(CRITERION_NAMES)}.",
+        autocompletion=completing(CRITERION_NAMES),
+        rich_help_panel=EXPERTS,
+    ),
+]
+CriterionNames = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAMES",
+        help=f"Criteria, separated by commas; by default all that are fast: {', '.join(CRITERION_NAMES)}.",
+        rich_help_panel=EXPERTS,
+    ),
+]
+SearchName = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help=f"How to search: {', '.join(SEARCH_NAMES)}. The default, lbfgs, follows the gradient.",
+        autocompletion=completing(SEARCH_NAMES),
+        rich_help_panel=EXPERTS,
+    ),
+]
+Scale = Annotated[
+    bool,
+    typer.Option(
+        "--scale/--no-scale",
+        help="Scale columns of numbers to mean 0 and variance 1 first.",
+        rich_help_panel=EXPERTS,
+    ),
 ]
