@@ -577,7 +577,7 @@ def test_a_table_without_headings_has_no_empty_line_for_them(ripley, capsys):
     assert run(["tune", str(ripley / "train.csv"), "--target", "side"]) == 0
     title, *lines = capsys.readouterr().out.rstrip().splitlines()
     assert title.split() == ["train.csv:", "side"]
-    assert next(line.split()[0] for line in lines if line.strip()) == "machine"
+    assert next(line.split()[0] for line in lines if line.strip()) == "leave-one-out"
     assert not any("──" in line for line in lines)
 
 

@@ -250,6 +250,34 @@ def test_all_complaints_come_at_once_with_a_verdict_on_every_column(tmp_path, ca
     assert "--impute" in complaint(capsys)
 
 
+def test_the_target_is_complained_about_together_with_the_other_columns(tmp_path, capsys):
+    table = {"id": list, "amount": with_gaps, "always": lambda _: [1] * N_ROWS, "late": with_gaps}
+    cells = columns() | {"always": [1] * (N_ROWS + N_NEW)}
+    path = tmp_path / "a.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(table)
+        writer.writerows(zip(*(write(cells[name][:N_ROWS]) for name, write in table.items())))
+    assert run(["tune", str(path), "--target", "late"]) == 2
+    said = complaint(capsys)
+    assert "3 columns need attention: 'late', 'id', 'amount'" in said
+    everything = ["--drop-missing-target", "--drop-unusable", "--impute", *FIT_CLASSES]
+    assert run(["tune", str(path), "--target", "late", *everything]) == 0
+    notes = capsys.readouterr().err
+    assert "column 'always' is always 1 and has no influence" in notes
+    # What was left out is not to be left out once more.
+    assert "--drop 'id'" not in notes
+
+
+def test_a_table_without_a_target_is_asked_for_one_before_anything_else(tmp_path, capsys):
+    path = written(tmp_path / "a.csv", {"id": list, "note": list, "amount": with_gaps}, slice(N_ROWS))
+    assert run(["tune", str(path)]) == 2
+    assert capsys.readouterr().err == (
+        f"foldless: {path}: which column is to be predicted? Name it: --target COLUMN. "
+        "The columns are 'id', 'note', 'amount'.\n"
+    )
+
+
 def test_rows_without_target_are_counted(tmp_path, capsys):
     table, _ = TABLES["gaps"]
     path = written(tmp_path / "a.csv", table, slice(N_ROWS))

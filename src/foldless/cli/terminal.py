@@ -34,11 +34,11 @@ def training_table(path: Path, target: str | None, task: str, machine: str | Non
     if task == "auto" and machine in MACHINES:
         task = MACHINES[machine].task
     try:
-        table = read_table(path, target, task=task, **{**options, "drop": options.get("drop") or ()})
+        options = {**options, "drop": options.get("drop") or ()}
+        table = read_table(path, target, task=task, needs_target=True, **options)
     except UnusableColumns as error:
         print_notes(f"{show(name)}: {verdict}" for name, verdict in error.verdicts.items())
         raise
-    table.target()
     return table
 
 

@@ -17,7 +17,7 @@ from foldless.cli.files.read_table import Table, read_new
 from foldless.cli.terminal import check_writable, print_json, print_notes
 from foldless.core.atomic_write import written_whole
 from foldless.core.contracts import Matrix
-from foldless.core.errors import DataError, UncertaintyWarning
+from foldless.core.errors import DataError, LeverageWarning, UncertaintyWarning
 from foldless.estimators.uncertainty.interval_mixin import IntervalMixin
 from foldless.estimators.uncertainty.set_mixin import SetMixin
 
@@ -89,6 +89,8 @@ def uncertainty(
     machine, points = model[-1], model[:-1].transform(X)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UncertaintyWarning)
+        # Its advice is a line of Python; the sentence about the guarantee says that the left-out models are approximate.
+        warnings.simplefilter("ignore", LeverageWarning)
         found: Columns = {}
         said = []
         if interval is not None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from foldless.cli.files.encoding import Code, UnusableColumn, learn_code
+from foldless.cli.files.encoding import DROP_ADVICE, Code, UnusableColumn, learn_code
 from foldless.cli.files.sheet import Column, Sheet, show
 from foldless.core.errors import DataError
 
@@ -15,19 +15,25 @@ class UnusableColumns(DataError):
 
     def __init__(self, path: str, complaints: Mapping[str, str], verdicts: Mapping[str, str]) -> None:
         self.verdicts = dict(verdicts)
-        first, *others = complaints
-        named = ", ".join(map(show, others[:NAMED_MAX_COLUMNS]))
-        more = f" and {len(others) - NAMED_MAX_COLUMNS} more" if len(others) > NAMED_MAX_COLUMNS else ""
+        names = list(complaints)
+        named = ", ".join(map(show, names[:NAMED_MAX_COLUMNS]))
+        more = f" and {len(names) - NAMED_MAX_COLUMNS} more" if len(names) > NAMED_MAX_COLUMNS else ""
         super().__init__(
-            f"{path}: {complaints[first]} Columns with a complaint of their own: {named}{more}. "
-            "--drop-unusable leaves out what cannot be used at all."
+            f"{path}: {len(names)} columns need attention: {named}{more}. The first one: {complaints[names[0]]} "
+            "--drop-unusable leaves out identifiers, free text and what cannot be read; --impute fills missing values."
         )
 
 
 def learn_codes(
-    sheet: Sheet, columns: Sequence[Column], impute: bool, drop_unusable: bool
+    sheet: Sheet,
+    columns: Sequence[Column],
+    impute: bool,
+    drop_unusable: bool,
+    target_errors: Mapping[str, DataError] | None = None,
 ) -> tuple[list[Code], dict[str, str]]:
     """Return how to encode the columns that can be used, and what is wrong with those to leave out.
+
+    ``target_errors`` says what is wrong with the target, by its name, so that it is told together with the other complaints.
 
     Raises
     ------
@@ -35,7 +41,7 @@ def learn_codes(
         If there is something wrong with a column and it must not be left out: all complaints together.
     """
     codes: list[Code] = []
-    errors: dict[str, DataError] = {}
+    errors: dict[str, DataError] = {**(target_errors or {})}
     for column in columns:
         try:
             codes.append(learn_code(sheet, column, impute))
@@ -58,14 +64,25 @@ def _without_path(sheet: Sheet, error: DataError) -> str:
     return str(error).removeprefix(f"{sheet.path}: ")
 
 
+def reason(complaint: str) -> str:
+    """Return a complaint about a column that was left out, without the advice to leave it out."""
+    return complaint.partition(DROP_ADVICE)[0]
+
+
 def verdicts(
     codes: Iterable[Code], unusable: Mapping[str, str], drop: Iterable[str] = (), id_column: str | None = None
 ) -> dict[str, str]:
     """Return in words, by column, what became of it."""
     found = {code.name: _use(code) for code in codes}
-    found |= {name: f"not used: {complaint}" for name, complaint in unusable.items()}
+    found |= {name: _complaint(name, complaint) for name, complaint in unusable.items()}
     found |= dict.fromkeys(drop, "left out on request")
     return found | ({} if id_column is None else {id_column: "names the rows"})
+
+
+def _complaint(name: str, complaint: str) -> str:
+    """Return what is wrong with a column for a line that begins with its name."""
+    ours = f"column {show(name)} "
+    return f"not used: it {complaint.removeprefix(ours)}" if complaint.startswith(ours) else complaint
 
 
 def _use(code: Code) -> str:

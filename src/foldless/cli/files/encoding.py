@@ -167,6 +167,9 @@ def _floats(column: Column) -> Vector:
     return np.array([np.nan if cell is None else float(cell) for cell in column.cells], dtype=np.float64)
 
 
+DROP_ADVICE = " Leave it out:"
+
+
 class UnusableColumn(DataError):
     """A column that carries nothing to learn from, or nothing that can be read: it may be left out."""
 
@@ -197,7 +200,7 @@ def learn_code(sheet: Sheet, column: Column, impute: bool) -> Code:
 
 def _unusable(sheet: Sheet, column: Column, what: str) -> UnusableColumn:
     name = show(column.name)
-    return UnusableColumn(f"{sheet.path}: column {name} {what} Leave it out: --drop {name}.")
+    return UnusableColumn(f"{sheet.path}: column {name} {what}{DROP_ADVICE} --drop {name}.")
 
 
 def _learn_number(sheet: Sheet, column: Column) -> Code:

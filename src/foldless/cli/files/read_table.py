@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foldless.cli.files.columns import learn_codes, verdicts
+from foldless.cli.files.columns import learn_codes, reason, verdicts
 from foldless.cli.files.encoding import (
     Code,
     Encoder,
@@ -21,7 +21,7 @@ from foldless.cli.files.encoding import (
 )
 from foldless.cli.files.formats import read_sheet, read_sheets
 from foldless.cli.files.sheet import Column, PathLike, Sheet, check_size, numbered, show
-from foldless.cli.files.target import read_target, rows_with_target, target_notes
+from foldless.cli.files.target import MissingTargets, read_target, rows_with_target, target_notes
 from foldless.cli.files.written_numbers import parsed
 from foldless.core.contracts import Matrix, Vector
 from foldless.core.errors import DataError
@@ -32,6 +32,8 @@ __all__ = ["Encoder", "Table", "read_new", "read_table"]
 
 # Encoded cells of the rows that are predicted at once.
 PART_MAX_CELLS = 10_000_000
+# Columns that are named in a message.
+LISTED_MAX_NAMES = 8
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,7 @@ def read_table(
     id_column: str | None = None,
     drop_unusable: bool = False,
     drop_missing_target: bool = False,
+    needs_target: bool = False,
 ) -> Table:
     """Read a training file: CSV and relatives, JSON lines, Parquet (also a directory of files), Excel, ARFF, LIBSVM or npz.
 
@@ -113,6 +116,8 @@ def read_table(
         Leave out columns that cannot be used, with a note, instead of raising.
     drop_missing_target : bool
         Leave out rows without a target, with a note, instead of raising.
+    needs_target : bool
+        Raise if no target was named and the file brings none.
 
     Raises
     ------
@@ -126,16 +131,23 @@ def read_table(
     sheet = _without(sheet, [*drop, *([] if id_column is None else [id_column])])
     sheet = replace(sheet, columns=tuple(parsed(sheet, column) for column in sheet.columns))
     target = sheet.target if target is None else target
-    n_read = sheet.n_rows
+    if target is None and needs_target:
+        raise DataError(
+            f"{path}: which column is to be predicted? Name it: --target COLUMN. {_listed(sheet.names)}"
+        )
+    n_read, target_errors = sheet.n_rows, {}
     if target is not None:
-        sheet = rows_with_target(sheet, _column(sheet, target), drop_missing_target)
+        try:
+            sheet = rows_with_target(sheet, _column(sheet, target), drop_missing_target)
+        except MissingTargets as error:
+            target_errors[target] = error
     if sheet.n_rows < MIN_ROWS:
         raise DataError(
             f"{path}: {sheet.n_rows} rows; a machine needs at least {MIN_ROWS}. Is the header right?"
         )
-    y, task_found = (None, None) if target is None else read_target(sheet, _column(sheet, target), task)
     features = [column for column in sheet.columns if column.name != target]
-    codes, unusable = learn_codes(sheet, features, impute, drop_unusable)
+    codes, unusable = learn_codes(sheet, features, impute, drop_unusable, target_errors)
+    y, task_found = (None, None) if target is None else read_target(sheet, _column(sheet, target), task)
     features = [column for column in features if column.name not in unusable]
     encoder = Encoder(tuple(codes), target, task_found, id_column)
     X = _encoded(sheet, features, encoder)
@@ -146,7 +158,7 @@ def read_table(
         notes.append(
             f"left out {n_read - sheet.n_rows} of {n_read} rows, which lack the target {show(target)}"
         )
-    notes += [f"left out: {complaint}" for complaint in unusable.values()]
+    notes += [f"left out: {reason(complaint)}" for complaint in unusable.values()]
     notes += [*_notes(sheet, features, encoder.codes), *target_notes(target, y, task_found, task)]
     return Table(
         X,
@@ -228,8 +240,12 @@ def _suggestion(name: str, names: list[str]) -> str:
     near = [lower[match] for match in get_close_matches(name.lower(), lower, n=3)]
     if near:
         return f"Did you mean {' or '.join(map(show, near))}?"
-    more = ", ..." if len(names) > 8 else ""
-    return f"The columns are {', '.join(map(show, names[:8]))}{more}."
+    return _listed(names)
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - LISTED_MAX_NAMES} more" if len(names) > LISTED_MAX_NAMES else ""
+    return f"The columns are {', '.join(map(show, names[:LISTED_MAX_NAMES]))}{more}."
 
 
 def _without(sheet: Sheet, drop: Sequence[str]) -> Sheet:
@@ -280,7 +296,16 @@ def _column_notes(sheet: Sheet, column: Column, code: Code) -> Iterator[str]:
         yield f"{what} {column.note}"
     if code.kind == "date":
         yield f"{what} holds dates, which became {', '.join(code.parts)}"
-    if code.kind == "number" and _counts_rows(numbers(sheet, column)):
+    if code.kind == "number":
+        yield from _number_notes(what, numbers(sheet, column))
+
+
+def _number_notes(what: str, values: Vector) -> Iterator[str]:
+    """Yield what is odd about a column of numbers."""
+    known = values[~np.isnan(values)]
+    if np.all(known == known[0]):
+        yield f"{what} is always {known[0]:g} and has no influence"
+    if _counts_rows(values):
         yield f"{what} only counts the rows; leave it out with --drop if it is an index"
 
 

@@ -14,13 +14,17 @@ from foldless.core.errors import DataError
 TARGET_MAX_CLASSES = 20
 
 
+class MissingTargets(DataError):
+    """Rows lack the target, and must not be left out."""
+
+
 def rows_with_target(sheet: Sheet, column: Column, drop_missing: bool) -> Sheet:
     """Return a sheet without the rows that lack the target; raise if there are such rows and they must not be left out."""
     missing = missing_mask(column)
     if not missing.any():
         return sheet
     if not drop_missing:
-        raise DataError(
+        raise MissingTargets(
             f"{sheet.path}: the target {show(column.name)} has {int(missing.sum())} missing value(s) "
             f"(first: {sheet.where(int(np.argmax(missing)))}). It is never imputed: leave those rows out with "
             "--drop-missing-target."

@@ -55,21 +55,30 @@ def _values(values: list[float]) -> str:
 
 
 def facts(experiment: Experiment) -> list[tuple[str, str]]:
-    """Return (label, text) pairs: what was chosen and how good it is."""
-    estimator, error = experiment.estimator, error_name(experiment)
-    rows = [("machine", entry_of(estimator).title), ("kernel", str(estimator.kernel_)), *chosen(experiment)]
+    """Return (label, text) pairs: how good the model is, what was chosen, and what it took."""
+    estimator = experiment.estimator
     criterion = estimator.selection_.criterion
-    rows.append((f"criterion ({criterion.name}), {criterion.unit}", number(estimator.criterion_value_)))
-    if experiment.loo_probabilities is not None:
-        rows.append(("leave-one-out cross-entropy per row", number(cross_entropy(experiment))))
+    return [
+        *_errors(experiment),
+        ("machine", entry_of(estimator).title),
+        ("kernel", str(estimator.kernel_)),
+        *chosen(experiment),
+        (f"criterion ({criterion.name}), {criterion.unit}", number(estimator.criterion_value_)),
+        ("evaluations", str(estimator.n_evaluations_)),
+        ("seconds", f"{experiment.seconds:.2f}"),
+    ]
+
+
+def _errors(experiment: Experiment) -> Iterator[tuple[str, str]]:
+    """Yield the errors on rows left out, with a standard error, and on rows held out."""
+    error = error_name(experiment)
     if experiment.loo_error is not None:
-        rows.append((f"leave-one-out {error}", error_text(experiment, experiment.loo_error)))
         spread = error_text(experiment, experiment.loo_standard_error or 0.0)
-        rows.append((f"standard error of the leave-one-out {error}", spread))
+        yield f"leave-one-out {error}", f"{error_text(experiment, experiment.loo_error)} ± {spread}"
+    if experiment.loo_probabilities is not None:
+        yield "leave-one-out log loss", number(cross_entropy(experiment))
     if experiment.held_out is not None:
-        rows.append((f"held-out {error}", error_text(experiment, experiment.held_out.error)))
-    rows += [("evaluations", str(estimator.n_evaluations_)), ("seconds", f"{experiment.seconds:.2f}")]
-    return rows
+        yield f"held-out {error}", error_text(experiment, experiment.held_out.error)
 
 
 def asked(experiment: Experiment) -> str:
