@@ -31,8 +31,12 @@ exclude_patterns = [
 html_theme = "pydata_sphinx_theme"
 html_title = "foldless"
 html_static_path = ["_static"]
+html_css_files = ["manual.css"]
+html_context = {"default_mode": "auto"}
+toc_object_entries_show_parents = "hide"
 html_theme_options = {
     "show_toc_level": 2,
+    "header_links_before_dropdown": 5,
     "secondary_sidebar_items": ["page-toc"],
     "navigation_with_keys": False,
 }
@@ -59,12 +63,39 @@ warnings.filterwarnings("ignore", category=UserWarning, message="FigureCanvasAgg
 
 GROUPS = [name for name in foldless.__all__ if inspect.ismodule(getattr(foldless, name))]
 MODULES = {name: import_module(f"foldless.{name}") for name in GROUPS}
+# What users hold without having made it, and where it is defined.
+RESULTS = (
+    *(
+        "tuning.result.Selection",
+        "tuning.result.Trials",
+        "tuning.trace.Trace",
+        "tuning.select_kernel.KernelChoice",
+    ),
+    *("core.contracts.Outcome", "core.contracts.Step", "core.contracts.Stop", "core.contracts.Reading"),
+    *("estimators.uncertainty.score.LooScore", "estimators.uncertainty.learning_curve.LearningCurve"),
+)
+# Searches that only the reproduction of papers needs: they come last, so that nobody chooses one by accident.
+FOR_PAPERS = ("HierarchicalGrid", "RandomWalk", "HMCAscent")
 
 
-def _section(title, names, module):
-    lines = [title, "-" * len(title), "", inspect.getdoc(module).splitlines()[0], ""]
+def _section(title, names, sentence):
+    lines = [title, "-" * len(title), "", sentence, ""]
     lines += [".. autosummary::", "   :toctree: generated", "   :nosignatures:", ""]
     return [*lines, *(f"   {name}" for name in names), ""]
+
+
+def _sentence(module):
+    return inspect.getdoc(module).splitlines()[0]
+
+
+def _errors():
+    """Return the names of all errors and warnings."""
+    module = import_module("foldless.core.errors")
+    return [
+        f"core.errors.{name}"
+        for name, thing in vars(module).items()
+        if inspect.isclass(thing) and _is_own(thing)
+    ]
 
 
 def _is_own(thing):
@@ -74,10 +105,24 @@ def _is_own(thing):
 def _write_reference():
     own = [name for name in foldless.__all__ if name not in GROUPS]
     lines = ["Reference", "=========", "", ".. currentmodule:: foldless", ""]
-    lines += _section("Estimators and functions", own, foldless)
+    lines += _section("Estimators and functions", own, "What most people need.")
+    lines += _section(
+        "What comes back",
+        RESULTS,
+        "Objects that a fitted estimator, or one of the functions above, gives you.",
+    )
     for group, module in MODULES.items():
         named = [name for name in getattr(module, "__all__", vars(module)) if _is_own(getattr(module, name))]
-        lines += _section(f"foldless.{group}", [f"{group}.{name}" for name in named], module)
+        shown = [f"{group}.{name}" for name in named if name not in FOR_PAPERS]
+        lines += _section(f"foldless.{group}", shown, _sentence(module))
+    lines += _section(
+        "Errors and warnings", _errors(), "All errors are FoldlessError, all warnings FoldlessWarning."
+    )
+    lines += _section(
+        "For reproducing papers",
+        [f"searches.{name}" for name in FOR_PAPERS],
+        "Searches as the papers describe them.",
+    )
     text = "\n".join(lines)
     path = HERE / "reference.rst"
     if not path.exists() or path.read_text(encoding="utf-8") != text:
