@@ -36,7 +36,7 @@ from foldless.inspection.metrics import prediction_error
 N_SPLITS, WORKER_PROCESSES = 4, 2
 GRID_POINTS, CV_FOLDS = 5, 5
 N_DIGITS, N_FRIEDMAN = 600, 250
-OURS, GRID = "foldless", "the same machine in a 5 x 5 grid search"
+OURS, GRID = "foldless", "5 x 5 grid search"
 # Times of two models that differ by less than this factor are called about the same.
 SIMILAR_TIMES = 1.25
 

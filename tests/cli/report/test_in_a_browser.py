@@ -188,6 +188,26 @@ def test_costs_move_the_threshold(driver, pages):
     assert answer.text == "Give two costs that are not negative."
 
 
+@pytest.mark.parametrize("name", ["classes", "numbers"])
+def test_a_printed_page_has_every_table_and_figure_and_nothing_to_press(driver, pages, name):
+    visit(driver, pages / f"{name}.html", width=794)  # A4 at 96 dots per inch
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        seen = "e => e.getClientRects().length > 0 && getComputedStyle(e).visibility === 'visible'"
+        hidden = driver.execute_script(
+            f"return [...document.querySelectorAll('table, figure, .card')].filter(e => !({seen})(e)).map(e => e.className || e.id)"
+        )
+        assert hidden == []
+        pressed = driver.execute_script(
+            f"return [...document.querySelectorAll('button, input')].filter({seen}).length"
+        )
+        assert pressed == 0
+        wide = driver.execute_script("return document.querySelector('main').clientWidth / window.innerWidth")
+        assert wide > 0.98
+    finally:
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
 def test_hostile_names_are_shown_letter_by_letter(driver, pages):
     visit(driver, pages / "hostile.html")
     table = driver.execute_script(

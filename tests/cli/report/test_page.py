@@ -347,7 +347,7 @@ def test_the_page_shows_the_shares_of_the_classes(three_classes):
     texts = " ".join(Elements(page(Findings(experiment_of(X, y)))).texts)
     for label in np.unique(y):
         n = np.sum(y == label)
-        assert f"{label} {n} ({100 * n / len(y):.1f} %)" in texts
+        assert f"“{label}” {n} times ({100 * n / len(y):.1f} %)" in texts
 
 
 def test_a_few_wrong_rows_among_many_have_their_bar(rng):

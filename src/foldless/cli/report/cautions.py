@@ -91,7 +91,8 @@ def _length_scales_at_bound(findings: Findings) -> Iterator[str]:
                 "Another kernel may fit better."
             )
         elif ended and side == "upper":
-            yield f"{count(len(ended), 'length scale')} ended at the upper bound: those columns hardly matter."
+            which = "its column hardly matters" if len(ended) == 1 else "their columns hardly matter"
+            yield f"{count(len(ended), 'length scale')} ended at the upper bound of the search: {which}."
 
 
 def _cut_short(findings: Findings) -> Iterator[str]:

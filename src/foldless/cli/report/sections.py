@@ -217,9 +217,9 @@ def _more_rows(findings: Findings) -> Iterator[Section]:
     value, error = curve.extrapolate([n, 2 * n])
     fall, spread = float(value[0] - value[1]), float(np.hypot(*error))
     if fall <= max(WORTHWHILE_FALL * abs(now), spread):
-        answer = "Hardly: twice as many rows would not clearly lower the loss."
+        answer = f"Hardly: twice as many rows would not clearly lower the {_loss_name(experiment)}."
     else:
-        answer = f"Yes, a little more could be gained: twice as many rows would lower it by about {percent(fall / abs(now))}."
+        answer = f"Yes: twice as many rows would lower the {_loss_name(experiment)} by about {percent(fall / abs(now))}."
     loss = _loss_name(experiment)
     yield Section(
         "rows",

@@ -119,7 +119,7 @@ def _target(experiment: Experiment) -> str:
     name, y = experiment.table.target_name, experiment.y
     if not experiment.is_classification:
         return f"the number “{name}” (from {number(y.min())} to {number(y.max())})"
-    return f"“{name}” ({_classes(experiment, '{0}: {1}')})"
+    return f"“{name}” ({_classes(experiment, '“{0}” {1} times')})"
 
 
 def _classes(experiment: Experiment, form: str) -> str:
@@ -174,7 +174,7 @@ def target(experiment: Experiment) -> str:
     """Return the range of the target, or each class with its frequency."""
     name = f"{experiment.table.target_name}: "
     if experiment.is_classification:
-        return name + _classes(experiment, "{0} {1} ({2})")
+        return name + _classes(experiment, "“{0}” {1} times ({2})")
     low, mean, high, spread = (number(float(f(experiment.y))) for f in (np.min, np.mean, np.max, np.std))
     return name + f"from {low} to {high}, mean {mean}, standard deviation {spread}"
 
