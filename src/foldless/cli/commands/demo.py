@@ -21,8 +21,9 @@ from foldless.cli.terminal import (
 from foldless.core.contracts import Vector
 
 ADVICE = (
-    "The grid search tunes the machine that foldless chose, with five folds. Both tables change smoothly with their columns, which suits kernel machines. Where a straight line is enough, a linear model is as good; "
-    "where rules and thresholds decide, take boosting. The report below is about Friedman's function."
+    "The grid search tunes the machine that foldless chose, with five folds. Both tables change smoothly with their columns, which suits "
+    "kernel machines. Where a straight line is enough, a linear model is as good; where rules and thresholds decide, take boosting. The "
+    "report below is about Friedman's function."
 )
 
 
