@@ -24,6 +24,7 @@ from foldless.tuning.validation_split import split_rows
 
 COLUMNS = ("machine", "criterion", "chosen", "held-out error", "seconds")
 SHORT_TITLES = {"length_scale": "scale"}
+BASELINE_NAMES = ("constant", "linear model", "boosted trees")
 # Entries of a line of the comparison that are not chosen parameters.
 MEASURED = {
     *("machine", "criterion", "title", "value", "unit", "error", "sd"),
@@ -90,12 +91,12 @@ def compare(
 
 
 def _baseline_rows(rows: Table, holdout: float, seed: int, repeats: int) -> list[Row]:
-    """Return what the commonest class or the mean, and a linear model, reach on the same splits."""
+    """Return what the commonest class or the mean, a linear model and boosted trees reach on the same splits."""
     y, task = rows.target()
     labels = y if task == "classification" else None
     splits = [split_rows(len(y), holdout, seed + r, labels) for r in range(repeats)]
     found = []
-    for name, model in zip(("constant", "linear model"), simple_models(task == "classification").values()):
+    for name, model in zip(BASELINE_NAMES, simple_models(task == "classification").values()):
         errors, seconds = np.empty(repeats), np.empty(repeats)
         for r, (train, test) in enumerate(splits):
             begun = time.perf_counter()
