@@ -26,7 +26,7 @@ CASES = [
     ("jackknife+", FIXED, "At least 80 % of new targets", "fixed before the rows were seen"),
     ("studentized", FIXED, "At least 80 % of new targets", "whatever the distribution"),
     ("minmax", FIXED, "At least 90 % of new targets", "whatever the distribution"),
-    ("sets", FIXED, "At least 80 % of new rows have their class", "whatever the distribution"),
+    ("sets", FIXED, "At least 80 % of new rows have their true class", "whatever the distribution"),
     ("jackknife+", SPLIT, "At least 80 %", "tuned on other rows"),
     ("minmax", SPLIT, "At least 90 %", "tuned on other rows"),
     ("jackknife+", TUNED, "About 90 %", "tuned on the same rows"),

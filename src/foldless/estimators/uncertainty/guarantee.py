@@ -21,8 +21,8 @@ References
 from dataclasses import dataclass
 
 SETS = "sets"
-MEASURED = "measured in simulations at 90 %: 85 to 89 % with 30 to 120 rows"
-MEASURED_MINMAX = "measured in simulations at 90 %: 90 to 94 % with 30 to 120 rows"
+MEASURED = "in simulations, 90 % intervals held 85 to 89 % with 30 to 120 rows"
+MEASURED_MINMAX = "in simulations, 90 % intervals held 90 to 94 % with 30 to 120 rows"
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def sentence(construction: str, level: float, conditions: Conditions) -> str:
     --------
     >>> text = sentence("minmax", 0.9, Conditions(exact=True, tuned=False))
     >>> text[:65]
-    'At least 90 % of new targets lie in the 90 % minmax intervals on '
+    'At least 90 % of new targets lie in the 90 % minmax intervals, on'
     """
     subject = _subject(construction, level)
     if construction == "posterior":
@@ -69,21 +69,21 @@ def sentence(construction: str, level: float, conditions: Conditions) -> str:
         )
     if not conditions.exact:
         return (
-            f"About {_percent(level)} of {subject} with many rows: the models without a row are approximate, so that no "
-            "number of rows guarantees it."
+            f"About {_percent(level)} of {subject} if there are many rows; this is not guaranteed, because the models without a row are "
+            "approximate."
         )
     least = _percent(level if construction == "minmax" else max(0.0, 2 * level - 1))
     if conditions.tuned:
         measured = MEASURED_MINMAX if construction == "minmax" else MEASURED
         cure = "calibration='split'" + " with gram='dense'" * conditions.approximated
         return (
-            f"About {_percent(level)} of {subject} ({measured}): the parameters were tuned on the same rows, so that no "
-            f"number of rows guarantees it; {cure} guarantees at least {least}."
+            f"About {_percent(level)} of {subject}; this is not guaranteed, because the parameters were tuned on the same rows "
+            f"({measured}), while {cure} guarantees at least {least}."
         )
     if conditions.approximated:
         return (
-            f"About {_percent(level)} of {subject}: landmarks or cells were chosen among the same rows, so that no number of "
-            f"rows guarantees it; gram='dense' guarantees at least {least}."
+            f"About {_percent(level)} of {subject}; this is not guaranteed, because landmarks or cells were chosen among the same rows, "
+            f"while gram='dense' guarantees at least {least}."
         )
     condition = (
         "all rows are exchangeable: the parameters were tuned on other rows."
@@ -95,11 +95,11 @@ def sentence(construction: str, level: float, conditions: Conditions) -> str:
 
 def _subject(construction: str, level: float) -> str:
     what = (
-        f"new rows have their class in the {_percent(level)} set"
+        f"new rows have their true class in the {_percent(level)} set"
         if construction == SETS
         else f"new targets lie in the {_percent(level)} {construction} intervals"
     )
-    return f"{what} on average over training sets and new rows"
+    return f"{what}, on average over training sets and new rows"
 
 
 def _percent(share: float) -> str:
