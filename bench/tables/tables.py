@@ -60,12 +60,12 @@ class Tables(Table):
     def blocks(self, results: Results) -> dict[str, str]:
         """Return the ranks, and every set."""
         ranks = {what: Ranks.of(results, what) for what in ("error", "log_loss", "auc")}
+        ranks = {what: found for what, found in ranks.items() if found.n_sets or what == "error"}
         counts = ", ".join(f"{found.n_sets} by {_words(what)}" for what, found in ranks.items())
         caption = (
-            f"Mean rank over the sets and sizes that were run ({counts}), of the contenders that ran on all of them; on how "
-            f"many the error is lower than that of {BASE}; median of the processor seconds of a fit. The default of foldless is "
-            "`KernelClassifier()` for classes, `KernelRegressor()` for numbers; with one width it is kernel logistic or kernel "
-            "ridge regression."
+            f"Mean rank (1 is the best) over tables of several sizes ({counts}), of the models that ran on all of them; on how many tables the "
+            f"error is lower than that of {BASE}; median processor seconds of a fit. {BASE} is `KernelClassifier()` for classes and "
+            "`KernelRegressor()` for numbers; with one width it is `KernelLogisticRegression()` and `KernelRidgeRegressor()`."
         )
         details = (
             "Error in %, or root mean squared error in standard deviations of the target (processor seconds)."
@@ -76,8 +76,11 @@ class Tables(Table):
         }
 
     def _ranks(self, results: Results, ranks: Mapping[str, Ranks]) -> str:
+        """Return a line per contender, the best by error first and those without a rank last."""
         rows = []
-        for name in results.contenders:
+        for name in sorted(
+            results.contenders, key=lambda name: np.nan_to_num(ranks["error"][name], nan=np.inf)
+        ):
             taken = [results.mean(problem, name, "cpu_seconds") for problem in results.problems]
             places = [number(found[name], ".1f") for found in ranks.values()]
             rows.append([name, *places, _wins(results, name), seconds(float(np.nanmedian(taken)))])
