@@ -9,7 +9,7 @@ import numpy as np
 
 from foldless.cli.experiment import Experiment
 from foldless.cli.report.cautions import cautions
-from foldless.cli.report.numbers import count, number, percent
+from foldless.cli.report.numbers import count, listing, number, percent
 from foldless.cli.report.tuned import RANGE_MIN_PARAMETERS, tuned_parameters
 from foldless.cli.report.verdict import Findings
 from foldless.core.contracts import Step
@@ -84,14 +84,15 @@ def _errors(experiment: Experiment) -> Iterator[tuple[str, str]]:
 def asked(experiment: Experiment) -> str:
     """Return what was asked, in a few sentences."""
     estimator = experiment.estimator
-    kernels = estimator.kernel if isinstance(estimator.kernel, list) else [estimator.kernel]
+    names = estimator.kernel if isinstance(estimator.kernel, list) else []
+    compared = f", chosen among {listing(list(map(str, names)))}" if names else ""
     rows = count(len(experiment.y), "row")
     if experiment.held_out is not None:
         rows += f" ({experiment.held_out.rows} more were held out)"
     return (
-        f"Predict {_target(experiment)} from {count(experiment.X.shape[1], 'feature')} of {rows}. "
-        f"Machine: {entry_of(estimator).title} with the kernel {' or '.join(map(str, kernels))}. "
-        f"Criterion that chooses its parameters, without folds: {_criterion(experiment)}."
+        f"The model predicts {_target(experiment)} from {count(experiment.X.shape[1], 'feature')} of {rows}. "
+        f"It is {entry_of(estimator).title} with the kernel {estimator.kernel_}{compared}. "
+        f"Its parameters were chosen without folds, by this criterion: {_criterion(experiment)}."
     )
 
 
