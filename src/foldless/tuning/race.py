@@ -18,8 +18,6 @@ from dataclasses import replace
 from functools import partial
 from threading import Event
 
-import numpy as np
-
 from foldless.core.contracts import Stop, Vector
 from foldless.core.errors import Undefined
 from foldless.core.parallel import side_by_side
