@@ -77,7 +77,7 @@ def test_a_width_per_feature_or_a_metric_wins_where_most_columns_are_noise(waves
 
 
 def test_many_rows_may_have_a_width_per_feature_but_learn_no_metric(waves, monkeypatch):
-    monkeypatch.setattr("foldless.estimators.choice.METRIC_MAX_ROWS", 100)
+    monkeypatch.setattr("foldless.tuning.challengers.METRIC_CHALLENGE_MAX_ROWS", 100)
     model = KernelRegressor().fit(*waves)
     assert [trial.name for trial in model.trials_[6:]] == ["a width per feature"]
     assert "chosen" in model.trials_[6].note

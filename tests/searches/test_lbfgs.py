@@ -75,3 +75,12 @@ def test_the_tolerance_on_parts_of_the_rows_follows_their_number():
     search = LBFGS()
     assert search.with_search_accuracy(4000).tolerance == pytest.approx(1.25e-4)
     assert search.with_search_accuracy(10).tolerance == 1e-3
+
+
+def test_a_constant_is_left_where_it_is():
+    flat = lambda theta, warm_start=None: Evaluation(1.0, lambda: np.zeros(2))
+    box = Box(np.full(2, -9.0), np.full(2, 9.0))
+    first = LBFGS()(flat, box, [np.zeros(2), np.ones(2)])
+    again = LBFGS().near_optimum(first.trace)(flat, box, [first.best.theta])
+    assert first.stop is again.stop is Stop.CONVERGED
+    assert np.array_equal(again.best.theta, first.best.theta)

@@ -540,6 +540,11 @@ class HasScale(ABC):
         """Whether values are nats a row, so that a small fraction of a nat means nothing, however small the value is."""
         return False
 
+    @property
+    def smallest_scale(self) -> float:
+        """The size below which values differ by rounding alone."""
+        return 0.0
+
 
 class HasPrior(ABC):
     """An objective that is minus the logarithm of a posterior density, with a known normal prior."""

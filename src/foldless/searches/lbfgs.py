@@ -264,7 +264,8 @@ def _diagonal(centre: Step, steps: Iterable[Step]) -> Vector | None:
     weights = length[near] ** -2
     # Parameters that always moved together share what was found for them.
     h = (nnls(squares * weights[:, None], np.maximum(rises[near], 0) * weights)[0] / sizes)[group.ravel()]
-    return np.maximum(np.maximum(h, g / MAX_STEP), max(np.max(h), np.max(g)) * FLATTEST)
+    h = np.maximum(np.maximum(h, g / MAX_STEP), max(np.max(h), np.max(g)) * FLATTEST)
+    return h if np.any(h) else None
 
 
 def _two_loops(pairs: Sequence[Pair], scales: Vector, g: Vector) -> Vector:

@@ -106,6 +106,7 @@ class SearchRun:
         self.draws: list[Step] = []
         self._value_scale = objective.value_scale if isinstance(objective, HasScale) else None
         self._in_nats = isinstance(objective, HasScale) and objective.in_nats
+        self._smallest_scale = objective.smallest_scale if isinstance(objective, HasScale) else 0.0
         self._deadline = np.inf if time_budget is None else time.perf_counter() + time_budget
         self._checkpoint = None if checkpoint is None else Checkpoint(checkpoint, box, section)
         self._warm_start: Any = None
@@ -283,7 +284,8 @@ class SearchRun:
         """
         if self._value_scale is not None:
             return self._value_scale
-        return min(1.0, SMALL_NATS_FACTOR * abs(value)) if self._in_nats else abs(value)
+        scale = min(1.0, SMALL_NATS_FACTOR * abs(value)) if self._in_nats else abs(value)
+        return max(scale, self._smallest_scale)
 
     @property
     def best(self) -> Step:

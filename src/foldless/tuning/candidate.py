@@ -45,6 +45,8 @@ from foldless.tuning.shared_cache import SharedGrams
 BOUND_FRACTION = 1e-3
 # A criterion on some hundred rows may be off by this fraction of its scale.
 SAMPLING_ERROR_FRACTION = 0.1
+# A rough search is as accurate as one on so many rows, or more.
+ROUGH_SEARCH_ROWS = 2000
 # Searches that follow the first one because its criterion was wrong at the point found.
 MAX_CORRECTIONS = 5
 # Evaluations of such a search where there are several blocks of rows.
@@ -366,7 +368,7 @@ class CandidateTuner:
         if before is not None and from_optima:
             starts, search = self._starts_after(before, space), search.near_optimum(before.steps)
         if self.roughly or objective.rows_at_once < len(self.Y):
-            search = search.with_search_accuracy(objective.n_rows)
+            search = search.with_search_accuracy(max(objective.n_rows, ROUGH_SEARCH_ROWS * self.roughly))
         try:
             outcome = search(
                 objective,

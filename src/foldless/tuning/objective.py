@@ -14,6 +14,8 @@ from foldless.core.memo import cached_property
 from foldless.criteria.base import Criterion
 from foldless.grams.builders import Builder
 
+# A loss of this fraction of the variance of the targets is a fit without error.
+EXACT_FIT_FRACTION = 1e-5
 # A fit or a criterion that does not exist at some theta raises one of these.
 UNDEFINED_ERRORS = (Undefined, NotPositiveDefinite, np.linalg.LinAlgError)
 
@@ -64,6 +66,13 @@ class Objective(HasPrior, HasScale):
     def in_nats(self) -> bool:
         """Whether the criterion is in nats a row."""
         return self.criterion.in_nats(self.machine)
+
+    @cached_property
+    def smallest_scale(self) -> float:
+        """The size below which values differ by rounding alone: a small fraction of the variance of the targets."""
+        weights = self.machine.loss_weights
+        away = self.Y - np.average(self.Y, axis=0, weights=weights)
+        return EXACT_FIT_FRACTION * float(np.mean(np.average(away**2, axis=0, weights=weights)))
 
     @property
     def n_rows(self) -> int:

@@ -121,6 +121,11 @@ class OneWidth(HasScale, EvaluatesWithGradient):
         return self.objective.in_nats
 
     @property
+    def smallest_scale(self) -> float:
+        """The size below which values differ by rounding alone."""
+        return self.objective.smallest_scale
+
+    @property
     def n_rows(self) -> int:
         """Rows of the objective."""
         return self.objective.n_rows

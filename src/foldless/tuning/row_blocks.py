@@ -177,6 +177,11 @@ class BlockObjective(HasPrior, HasScale, EvaluatesWithGradient):
         return self.objectives[0].in_nats
 
     @property
+    def smallest_scale(self) -> float:
+        """The size below which values differ by rounding alone."""
+        return self.objectives[0].smallest_scale
+
+    @property
     def nats_per_unit(self) -> float:
         """Nats of the log likelihood of all rows in one unit of the mean."""
         return sum(objective.nats_per_unit for objective in self.objectives)
