@@ -55,7 +55,7 @@ class ManyRows(Table):
         """Ours without choices, for classes and for numbers, on a cluster; boosting, a forest, landmarks with a linear model, liquidSVM's cells."""
         cells = LiquidSVM("liquidSVM, cells", cells=True)
         on_dask = FoldlessOnDask("KernelLSSVC, Dask", LSSVM.estimator)
-        default = FoldlessDefault("KernelClassifier / KernelRegressor", max_rows=SLOW_MAX_ROWS)
+        default = FoldlessDefault("KernelClassifier, KernelRegressor", max_rows=SLOW_MAX_ROWS)
         slow = Forest(max_rows=SLOW_MAX_ROWS), NystroemLinear(max_rows=SLOW_MAX_ROWS)
         return default, LOGISTIC, LSSVM, RIDGE, on_dask, Boosting(), *slow, cells
 

@@ -175,7 +175,7 @@ def test_columns_of_dates_are_named():
 )
 def test_widths_that_are_not_positive_are_refused(kernel):
     codes = np.round(RNG.normal(size=(N, 2)))
-    with pytest.raises(ValueError, match="must be positive and finite, got"):
+    with pytest.raises(ValueError, match="must lie between"):
         KernelRidgeRegressor(kernel).fit(codes, EFFECT)
 
 

@@ -108,8 +108,8 @@ NO_TABLES = {
     ),
     "periods": (
         pd.DataFrame({"size": NUMBERS, "day": pd.period_range("2020", periods=20, freq="D")}),
-        TypeError,
-        "column 'day' of X holds values of type Period.*dates into days",
+        DataError,
+        "column 'day' of X holds dates or times, and numbers are needed",
     ),
     "lists": (
         pd.DataFrame({"size": NUMBERS, "of": [[1, 2]] * 20}),

@@ -43,8 +43,8 @@ FLATTEST = 1e-3
 MAX_PAIRS, MIN_COSINE = 20, 1e-8
 # A step is taken if it gains this fraction of what the slope promises.
 SUFFICIENT_GAIN = 1e-4
-# The next step may be longer by this factor.
-LENGTHEN = 4.0
+# The next step may be longer by this factor, and is if this fraction of the slope or more was left after the last.
+LENGTHEN, STEEP_FRACTION = 4.0, 0.9
 # After a step that gains nothing, the next is shorter by a factor in this range.
 SHORTEN_MIN, SHORTEN_MAX = 0.25, 0.5
 
@@ -99,7 +99,10 @@ class Pair(NamedTuple):
     @property
     def is_convex(self) -> bool:
         """Whether the slope grows along the step, so that the pair says something about a minimum."""
-        return bool(self.s @ self.y > MIN_COSINE * np.linalg.norm(self.s) * np.linalg.norm(self.y))
+        size = np.max(np.abs(self.y), initial=0)
+        # In units of its largest entry the square of y does not overflow.
+        y = self.y / size if size else self.y
+        return bool(self.s @ y > MIN_COSINE * np.linalg.norm(self.s) * np.linalg.norm(y))
 
 
 @dataclass(frozen=True)
@@ -165,13 +168,15 @@ class _Descent:
         self.step, self.longest = first, search.stride
         self.curvature = search.curvature or Curvature([], _diagonal(first, run.trace))
         self._n_small_gains = self._n_rejected = 0
+        # Factor of the model's steps, which are too short where the slope does not fall.
+        self._stretch = 1.0
 
     def to_its_end(self) -> Stop:
         """Take steps until nothing more can be gained, and return why the descent ended."""
         while not self._is_over():
             direction = self._direction()
-            shortening = min(1.0, self.longest / np.max(np.abs(direction)))
-            theta = self.run.box.clip(self.step.theta + shortening * direction)
+            fraction = min(self._stretch, self.longest / np.max(np.abs(direction)))
+            theta = self.run.box.clip(self.step.theta + fraction * direction)
             self._learn(self.run.evaluate(theta, "descent"))
         self.run.keep_optimum(self.step.theta)
         return Stop.CONVERGED if self._has_small_gradient() else Stop.STALLED
@@ -211,6 +216,8 @@ class _Descent:
         if gain >= -SUFFICIENT_GAIN * slope and length > 0:
             is_small = gain <= self.tolerance * self._scale
             self._n_small_gains, self._n_rejected = self._n_small_gains + 1 if is_small else 0, 0
+            is_as_steep = float(_slope(new) @ s) < STEEP_FRACTION * slope
+            self._stretch = LENGTHEN * self._stretch if is_as_steep else 1.0
             self.step, self.longest = new, min(max(self.longest, LENGTHEN * length), MAX_STEP)
         else:
             # The parabola through both values with this slope is lowest at this fraction of the step.
@@ -219,7 +226,7 @@ class _Descent:
         self.curvature = self.curvature.and_pair(pair)
 
     def _reject(self, longest: float) -> None:
-        self.longest, self._n_rejected = longest, self._n_rejected + 1
+        self.longest, self._n_rejected, self._stretch = longest, self._n_rejected + 1, 1.0
 
     def _has_small_gradient(self) -> bool:
         """Return whether the gradient is small, except where it points out of the box."""
@@ -260,10 +267,12 @@ def _diagonal(centre: Step, steps: Iterable[Step]) -> Vector | None:
         return None
     slope = _slope(centre)
     g, rises = np.abs(slope), np.array([step.value for step in others]) - centre.value - moves @ slope
+    unit = np.max(np.abs(rises[near])) or 1.0
     squares, group, sizes = np.unique(moves[near] ** 2 / 2, axis=1, return_inverse=True, return_counts=True)
     weights = length[near] ** -2
     # Parameters that always moved together share what was found for them.
-    h = (nnls(squares * weights[:, None], np.maximum(rises[near], 0) * weights)[0] / sizes)[group.ravel()]
+    found, _ = nnls(squares * weights[:, None], np.maximum(rises[near] / unit, 0) * weights)
+    h = unit * (found / sizes)[group.ravel()]
     h = np.maximum(np.maximum(h, g / MAX_STEP), max(np.max(h), np.max(g)) * FLATTEST)
     return h if np.any(h) else None
 
@@ -277,7 +286,8 @@ def _two_loops(pairs: Sequence[Pair], scales: Vector, g: Vector) -> Vector:
     q *= scales
     if pairs:
         s, y = pairs[-1]
-        q *= s @ y / (y @ (scales * y))
+        size = np.max(np.abs(y))
+        q *= (s @ (y / size)) / ((y / size) @ (scales * y))
     for (s, y), weight in zip(pairs, reversed(weights), strict=True):
         q += (weight - y @ q / (s @ y)) * s
     return q

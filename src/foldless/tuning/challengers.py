@@ -36,6 +36,8 @@ from foldless.tuning.runner import Runner
 CHALLENGE_MAX_COLUMNS, METRIC_CHALLENGE_MAX_ROWS = 50, 5000
 # A challenger must lower the left-out loss by this fraction: two searches for the same optimum differ by their tolerances.
 MIN_GAIN_FRACTION = 1e-3
+# Losses that differ by no more than this fraction are the same but for rounding.
+SAME_FRACTION = 1e-9
 # c of eq. (1) for a learned metric.
 METRIC_STANDARD_ERRORS = 2.0
 # A metric is learned from so many rows first, and from more if it is ahead there.
@@ -89,6 +91,8 @@ class Champion:
         """Return the champion after a challenge: the challenger if eq. (1) holds."""
         mean, error, better = compared(challenge.losses, challenge.others, challenge.standard_errors)
         note = f"{'chosen: better' if better else 'not better'} by {mean:.3g} ± {error:.2g} a row"
+        if abs(mean) <= SAME_FRACTION * float(np.mean(challenge.losses)):
+            note = "no different"
         trial = replace(challenge.runner.trial(), value=float(np.mean(challenge.others)), note=note)
         if not better:
             return replace(self, challenges=(*self.challenges, trial))

@@ -14,8 +14,8 @@ from foldless.core.memo import cached_property
 from foldless.criteria.base import Criterion
 from foldless.grams.builders import Builder
 
-# A loss of this fraction of the variance of the targets is a fit without error.
-EXACT_FIT_FRACTION = 1e-5
+# A loss below this fraction of the variance of the targets is compared with that: what is left is nearly rounding.
+EXACT_FIT_FRACTION = 1e-3
 # A fit or a criterion that does not exist at some theta raises one of these.
 UNDEFINED_ERRORS = (Undefined, NotPositiveDefinite, np.linalg.LinAlgError)
 

@@ -114,12 +114,17 @@ def _cells(line: dict[str, Any], is_classification: bool) -> tuple[str, ...]:
     """Return the texts of one line of the table."""
     show = percent if is_classification else number
     chosen = ", ".join(
-        f"{SHORT_TITLES.get(name, name)} {value:.3g}"
+        f"{SHORT_TITLES.get(name, name)} {_short(value)}"
         for name, value in line.items()
         if name not in MEASURED and not isnan(value)
     )
     error = show(line["error"]) + ("" if isnan(line["sd"]) else f" ± {show(line['sd'])}")
     return line["machine"], line["criterion"], chosen, error, f"{line['seconds']:.2f}"
+
+
+def _short(value: float) -> str:
+    """Return three digits, with a short exponent."""
+    return f"{value:.3g}".replace("e+0", "e").replace("e-0", "e-")
 
 
 def _without_infinities(line: dict[str, Any]) -> dict[str, Any]:

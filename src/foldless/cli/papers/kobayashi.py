@@ -117,7 +117,7 @@ class Fit:
     b: float
 
 
-def fit_svm(K: Matrix, y: Vector, C: float) -> Fit:
+def fit_svm(K: Matrix, y: Vector, C: float, start: Vector | None = None) -> Fit:
     """Fit a support vector machine; K is centred and scaled first, because libsvm keeps it in single precision."""
     Kc = centre(K)
     scale = np.mean(np.diag(Kc))
@@ -130,9 +130,10 @@ def fit_svm(K: Matrix, y: Vector, C: float) -> Fit:
     return Fit(K @ beta + b, beta, b)
 
 
-def fit_klr(K: Matrix, y: Vector, C: float) -> Fit:
-    """Fit a kernel logistic regression."""
-    s = SmoothMachine(Logistic(), C).solve(DenseGram(K), y[:, None]).columns[0]
+def fit_klr(K: Matrix, y: Vector, C: float, start: Vector | None = None) -> Fit:
+    """Fit a kernel logistic regression, from earlier outputs if they are given."""
+    starts = None if start is None else [WarmStart(start)]
+    s = SmoothMachine(Logistic(), C).solve(DenseGram(K), y[:, None], starts).columns[0]
     return Fit(s.z, s.alpha, s.b)
 
 
@@ -172,7 +173,7 @@ def cross_validation(problem: Problem, fitter: Fitter, C: float, start: Fit) -> 
         left = problem.without(rows)
         if len(np.unique(y[left])) < 2:
             raise ValueError("a training part of 10-fold cross-validation has only one class.")
-        fit = fitter(K[np.ix_(left, left)], y[left], C, [start.f[left]])
+        fit = fitter(K[np.ix_(left, left)], y[left], C, start.f[left])
         wrong += int(np.sum(y[rows] * (K[np.ix_(rows, left)] @ fit.beta + fit.b) <= 0))
     return wrong / len(y)
 
