@@ -5,6 +5,7 @@ import pytest
 
 from foldless.core.contracts import Box, Evaluation, Stop
 from foldless.searches import LBFGS
+from foldless.searches.lbfgs import ZERO_WEIGHT
 
 P = 6
 BOX = Box(np.full(P, -20.0), np.full(P, 20.0))
@@ -41,9 +42,20 @@ def test_values_at_the_starts_tell_the_scale_of_every_parameter():
     here = np.array([0.1, -0.3, 0.4])
     around = [here + s * e for e in np.eye(3) for s in (-1, 1)]
     outcome = LBFGS(tolerance=1e-8)(evaluate, box, [here, *around])
-    # The separable parabola through these values is the function itself: the first step leads to the minimum.
+    # The separable parabola through these values is the function itself: the first step leads to the minimum. Zeros as further
+    # values, of squared weight w^2 beside two of a quarter, take a fraction of 2 w^2 off.
     assert len(outcome.trace) == 1 + len(around) + 1
-    np.testing.assert_allclose(outcome.best.theta, 0, atol=1e-9)
+    np.testing.assert_allclose(outcome.best.theta, 0, atol=3 * ZERO_WEIGHT**2)
+
+
+def test_starts_that_move_by_a_rounding_error_do_not_change_the_steps():
+    """Here two parameters move together, so that the values tell the sum of their curvatures only."""
+    traces = []
+    for rounding in (0.0, 1e-15):
+        starts = [np.zeros(P), np.r_[1 + rounding, -1.0, np.zeros(P - 2)]]
+        outcome = LBFGS(tolerance=1e-8)(bowl(1, centre=0.3), BOX, starts)
+        traces.append(np.array([step.theta for step in outcome.trace]))
+    np.testing.assert_allclose(*traces, atol=1e-9)
 
 
 def test_a_parameter_at_its_bound_does_not_hold_the_others_back():

@@ -39,6 +39,9 @@ SEARCH_NATS, MAX_SEARCH_TOLERANCE = 0.5, 1e-3
 MAX_STEP = 3.0
 # A parameter counts as no flatter than this fraction of the steepest one.
 FLATTEST = 1e-3
+# Weight of zero for every second derivative that is fitted to a few values. The fit is then unique, and does not jump when a start
+# moves by a rounding error; it is off by the square of the weight.
+ZERO_WEIGHT = 1e-4
 # Pairs that are kept, and the cosine between s and y below which a pair says nothing.
 MAX_PAIRS, MIN_COSINE = 20, 1e-8
 # A step is taken if it gains this fraction of what the slope promises.
@@ -268,11 +271,11 @@ def _diagonal(centre: Step, steps: Iterable[Step]) -> Vector | None:
     slope = _slope(centre)
     g, rises = np.abs(slope), np.array([step.value for step in others]) - centre.value - moves @ slope
     unit = np.max(np.abs(rises[near])) or 1.0
-    squares, group, sizes = np.unique(moves[near] ** 2 / 2, axis=1, return_inverse=True, return_counts=True)
     weights = length[near] ** -2
-    # Parameters that always moved together share what was found for them.
-    found, _ = nnls(squares * weights[:, None], np.maximum(rises[near] / unit, 0) * weights)
-    h = unit * (found / sizes)[group.ravel()]
+    squares, heights = moves[near] ** 2 / 2 * weights[:, None], np.maximum(rises[near] / unit, 0) * weights
+    # With the rows of the zeros, parameters that always moved together share what was found for them.
+    rows = np.vstack([squares, ZERO_WEIGHT * np.eye(len(slope))])
+    h = unit * nnls(rows, np.r_[heights, np.zeros(len(slope))])[0]
     h = np.maximum(np.maximum(h, g / MAX_STEP), max(np.max(h), np.max(g)) * FLATTEST)
     return h if np.any(h) else None
 
