@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
-from foldless.criteria.left_out import left_out_outputs, row_losses
+from foldless.criteria.left_out import LeftOutLosses, left_out_outputs, row_losses
 from foldless.grams import DenseGram
 from foldless.kernels import gram
 from foldless.machines import LSSVM, HingeSVM, Ridge, SmoothMachine, SquaredHingeSVM
@@ -54,3 +54,18 @@ def test_losses_are_those_of_the_machine():
     assert row_losses(HingeSVM(1.0), Y, Z) == pytest.approx([0.5, 3])
     assert row_losses(SquaredHingeSVM(1.0), Y, Z) == pytest.approx([0.125, 4.5])
     assert row_losses(SmoothMachine(Logistic()), Y, Z) == pytest.approx(np.log1p(np.exp([-0.5, 2])))
+
+
+def test_weights_repeat_the_rows_when_two_fits_are_compared(rng):
+    one, other, counts = rng.normal(size=20), rng.normal(size=20), rng.integers(1, 5, size=20)
+    weighted = LeftOutLosses(one, counts.astype(float)).excess(LeftOutLosses(other, counts.astype(float)))
+    repeated = LeftOutLosses(np.repeat(one, counts)).excess(LeftOutLosses(np.repeat(other, counts)))
+    assert weighted == pytest.approx(repeated, rel=1e-12)
+
+
+def test_the_unit_of_weights_that_are_no_counts_does_not_matter(rng):
+    losses, weights = rng.normal(size=20), rng.uniform(1, 2, size=20)
+    small, smaller = (
+        LeftOutLosses(losses, scale * weights).excess(LeftOutLosses(0 * losses)) for scale in (1e-2, 1e-5)
+    )
+    assert small == pytest.approx(smaller, rel=1e-12)

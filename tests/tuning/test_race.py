@@ -9,6 +9,7 @@ from foldless import KernelLogisticRegression, KernelRidgeRegressor, KernelSVC, 
 from foldless.core.contracts import Stop
 from foldless.core.errors import SearchWarning, Undefined
 from foldless.criteria import LOO
+from foldless.criteria.left_out import LeftOutLosses
 from foldless.datasets import make_ripley
 from foldless.kernels.families import FAMILIES, Families, families
 from foldless.machines import Ridge
@@ -51,6 +52,16 @@ def test_losers_are_dropped_after_the_first_rows():
     assert chosen[0].value == min(
         trial.value for trial in trials.values() if not trial.note.startswith("dropped")
     )
+
+
+def test_a_row_of_weight_two_counts_twice_in_every_comparison():
+    """Families are dropped and challengers judged by means and errors of the repeated rows."""
+    x, y = LARGE_X[:120], LARGE_Y[:120]
+    counts = np.random.default_rng(0).integers(1, 4, size=120)
+    weighted = KernelRidgeRegressor("auto").fit(x, y, sample_weight=counts)
+    repeated = KernelRidgeRegressor("auto").fit(np.repeat(x, counts, axis=0), np.repeat(y, counts))
+    for one, other in zip(weighted.selection_.trials, repeated.selection_.trials, strict=True):
+        assert one.note.replace(" 120 rows", "") == other.note.replace(f" {counts.sum()} rows", "")
 
 
 def test_the_choice_is_explained():
@@ -176,10 +187,10 @@ class FewRows(Runner):
     """A family whose time ran out on 250 rows."""
 
     def losses(self):
-        return np.full(250, 9.0)
+        return LeftOutLosses(np.full(250, 9.0))
 
 
 def test_a_family_that_is_a_stage_behind_is_not_compared_row_by_row():
     behind, best = (kind("rbf", None, None, 0) for kind in (FewRows, Runner))
-    assert _reason_to_drop(behind, best, np.ones(900)) == ""
-    assert _reason_to_drop(behind, best, np.ones(250)).startswith("dropped after 250 rows")
+    assert _reason_to_drop(behind, best, LeftOutLosses(np.ones(900))) == ""
+    assert _reason_to_drop(behind, best, LeftOutLosses(np.ones(250))).startswith("dropped after 250 rows")

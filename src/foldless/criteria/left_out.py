@@ -4,13 +4,18 @@ They make fits comparable row by row: two forms of one machine (a whole matrix, 
 and one to some of them.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import singledispatch
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from foldless.core.contracts import Machine, Matrix, Vector
 from foldless.core.errors import Undefined
+from foldless.core.gram import Rows
+from foldless.core.standard_error import mean_and_error
+from foldless.core.targets import weighted_mean
 from foldless.criteria.derivatives.svm import span_margins
 from foldless.criteria.loo import loo_outputs
 from foldless.machines.columnwise import ColumnwiseSolutions
@@ -63,3 +68,39 @@ def _(machine: SmoothMachine, Y: Matrix, outputs: Matrix) -> Vector:
 @row_losses.register(SquaredHingeSVM)
 def _(machine: Any, Y: Matrix, outputs: Matrix) -> Vector:
     return np.asarray(np.mean(machine.loss.value(Y * outputs), axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOutLosses:
+    """The losses of some rows when they are left out, and the weights of the rows; a row of weight 2 is the row twice."""
+
+    losses: Vector
+    weights: Vector | None = None
+
+    @classmethod
+    def of(cls, machine: Machine, Y: Matrix, outputs: Matrix) -> Self:
+        """Return the losses of left-out outputs."""
+        return cls(row_losses(machine, Y, outputs), machine.loss_weights)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Return the losses of all parts, one after the other."""
+        weights = [part.weights for part in parts if part.weights is not None]
+        losses = np.concatenate([part.losses for part in parts])
+        return cls(losses, np.concatenate(weights) if weights else None)
+
+    def __len__(self) -> int:
+        return len(self.losses)
+
+    def __getitem__(self, rows: Rows) -> Self:
+        weights = None if self.weights is None else self.weights[rows]
+        return self.__class__(self.losses[rows], weights)
+
+    @property
+    def mean(self) -> float:
+        """The weighted mean."""
+        return weighted_mean(self.losses, self.weights)
+
+    def excess(self, other: Self) -> tuple[float, float]:
+        """Return by how much the mean is above that of another fit on the same rows, and its standard error."""
+        return mean_and_error(self.losses - other.losses, self.weights)

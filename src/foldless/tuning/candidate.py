@@ -27,14 +27,14 @@ from foldless.core.contracts import (
 from foldless.core.errors import CriterionWarning, LandmarkWarning, SearchWarning, Undefined
 from foldless.core.memo import cached_property
 from foldless.criteria.base import Criterion
-from foldless.criteria.left_out import left_out_outputs, row_losses
+from foldless.criteria.left_out import LeftOutLosses
 from foldless.grams.builders import DenseBuilder
 from foldless.grams.cells import CellTree
 from foldless.kernels.precomputed import is_precomputed
 from foldless.machines import NoMachine
 from foldless.searches.base import Search
 from foldless.tuning.last_fit import FittedForm, LastFit, loses
-from foldless.tuning.objective import UNDEFINED_ERRORS, Objective, with_parameters
+from foldless.tuning.objective import UNDEFINED_ERRORS, Objective, left_out_losses, with_parameters
 from foldless.tuning.polish import POLISH_MAX_EVALUATIONS, cell_objective
 from foldless.tuning.result import Selection
 from foldless.tuning.row_blocks import BlockObjective, Rows, search_stages
@@ -564,20 +564,17 @@ class CandidateTuner:
         rows, reference = blocks
         if loses(whole[rows], reference):
             message = (
-                f"a fit through {form.name} does worse on left-out rows (mean loss {np.mean(whole[rows]):.4g}) than fits to "
-                f"{len(self.stages[-1][0])} of the rows ({np.mean(reference):.4g}): the landmarks are too few for this kernel. "
+                f"a fit through {form.name} does worse on left-out rows (mean loss {whole[rows].mean:.4g}) than fits to "
+                f"{len(self.stages[-1][0])} of the rows ({reference.mean:.4g}): the landmarks are too few for this kernel. "
                 "Use gram='cells', or raise n_components."
             )
             warnings.warn(LandmarkWarning(message), stacklevel=2)
 
-    def block_losses(self, kernel: Kernel, theta: Vector) -> tuple[Rows, Vector]:
+    def block_losses(self, kernel: Kernel, theta: Vector) -> tuple[Rows, LeftOutLosses]:
         """Return the rows of the last blocks, and their losses when they are left out of the fit to their block."""
-        blocks, found = self.stages[-1], []
-        for rows in blocks:
-            objective = self.on_rows(kernel, rows)
-            _, machine, solution = objective.solve(theta)
-            found.append(row_losses(machine, objective.Y, left_out_outputs(solution)))
-        return np.concatenate(list(blocks)), np.concatenate(found)
+        blocks = self.stages[-1]
+        objectives = [self.on_rows(kernel, rows) for rows in blocks]
+        return np.concatenate(list(blocks)), left_out_losses(objectives, theta)
 
     def warn_if_cut_short(self, outcome: Outcome) -> None:
         """Warn about a search that a budget or an interrupt ended."""

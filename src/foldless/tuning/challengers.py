@@ -19,9 +19,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.gaussian_process.kernels import RBF, Kernel, Matern, Product
 
-from foldless.core.contracts import Stop, Vector
+from foldless.core.contracts import Stop
 from foldless.core.errors import FoldlessError
-from foldless.core.standard_error import mean_and_error
+from foldless.criteria.left_out import LeftOutLosses
 from foldless.criteria.tied import Tied
 from foldless.kernels import Columns, Laplacian, Metric
 from foldless.kernels.by_name import METRIC_ROUNDS
@@ -91,9 +91,9 @@ class Champion:
         """Return the champion after a challenge: the challenger if eq. (1) holds."""
         mean, error, better = compared(challenge.losses, challenge.others, challenge.standard_errors)
         note = f"{'chosen: better' if better else 'not better'} by {mean:.3g} ± {error:.2g} a row"
-        if abs(mean) <= SAME_FRACTION * float(np.mean(challenge.losses)):
+        if abs(mean) <= SAME_FRACTION * challenge.losses.mean:
             note = "no different"
-        trial = replace(challenge.runner.trial(), value=float(np.mean(challenge.others)), note=note)
+        trial = replace(challenge.runner.trial(), value=challenge.others.mean, note=note)
         if not better:
             return replace(self, challenges=(*self.challenges, trial))
         self.family.note = "the best family"
@@ -118,8 +118,8 @@ class Challenge:
     """A challenger and the left-out losses of the same rows, by the champion and by the challenger."""
 
     runner: Runner
-    losses: Vector
-    others: Vector
+    losses: LeftOutLosses
+    others: LeftOutLosses
     standard_errors: float = 1.0
     rounds: MetricRounds | None = None
     explanation: str = ""
@@ -128,8 +128,7 @@ class Challenge:
     def is_lost(self) -> bool:
         """Whether the challenger is not even ahead, or was cut short, so that more rows need not be tried."""
         assert self.runner.stage is not None
-        behind = np.mean(self.losses) <= np.mean(self.others)
-        return bool(behind) or self.runner.stage.outcome.stop.cut_short
+        return self.losses.mean <= self.others.mean or self.runner.stage.outcome.stop.cut_short
 
     @property
     def was_interrupted(self) -> bool:
@@ -211,7 +210,7 @@ def _judged(runner: Runner, rounds: MetricRounds) -> Challenge:
     others = rounds.rounds[rounds.best].losses
     # The plain distance was tuned on the halves, the champion was not.
     references = [runner.losses_on(rounds.halves), rounds.rounds[0].losses]
-    losses = min(references, key=np.mean) if rounds.gains else others
+    losses = min(references, key=lambda one: one.mean) if rounds.gains else others
     return Challenge(other, losses, others, METRIC_STANDARD_ERRORS, rounds)
 
 
@@ -234,28 +233,31 @@ def _radial(runner: Runner) -> Metric | None:
     )
 
 
-def compared(losses: Vector, others: Vector, standard_errors: float = 1.0) -> tuple[float, float, bool]:
+def compared(
+    losses: LeftOutLosses, others: LeftOutLosses, standard_errors: float = 1.0
+) -> tuple[float, float, bool]:
     """Return by how much the losses of a challenger are lower, the standard error, and whether eq. (1) holds.
 
     Parameters
     ----------
-    losses, others : arrays of shape (n,)
-        Left-out losses of the winner and of the challenger.
+    losses, others : LeftOutLosses
+        Those of the winner and of the challenger.
     standard_errors : float, default=1.0
         c of eq. (1).
 
     Examples
     --------
     >>> losses = np.array([1.0, 2.0, 3.0, 4.0])
-    >>> compared(losses, losses - [0.1, 0.3, 0.1, 0.3])[2]
+    >>> is_better = lambda gains: compared(LeftOutLosses(losses), LeftOutLosses(losses - gains))[2]
+    >>> is_better([0.1, 0.3, 0.1, 0.3])
     True
-    >>> compared(losses, losses - [1.0, -0.6, 0.0, 0.0])[2]  # a gain of 0.1 with a standard error of 0.29
+    >>> is_better([1.0, -0.6, 0.0, 0.0])  # a gain of 0.1 with a standard error of 0.29
     False
-    >>> compared(losses, losses - 1e-12)[2]  # the same optimum, found twice
+    >>> is_better(1e-12)  # the same optimum, found twice
     False
     """
-    mean, error = mean_and_error(losses - others)
-    return mean, error, mean > max(standard_errors * error, MIN_GAIN_FRACTION * float(np.mean(losses)))
+    mean, error = losses.excess(others)
+    return mean, error, mean > max(standard_errors * error, MIN_GAIN_FRACTION * losses.mean)
 
 
 def with_widths(kernel: Kernel, n_columns: int) -> Kernel | None:

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from foldless.core.contracts import Machine, Matrix, Reading, Vector
+from foldless.core.contracts import Machine, Matrix, Reading
 from foldless.core.errors import (
     LandmarkWarning,
     MissingVerb,
@@ -41,9 +41,8 @@ from foldless.core.errors import (
 )
 from foldless.core.gram import Rows
 from foldless.core.memo import cached_property
-from foldless.core.standard_error import mean_and_error
 from foldless.criteria.base import Criterion
-from foldless.criteria.left_out import left_out_outputs, row_losses
+from foldless.criteria.left_out import LeftOutLosses, left_out_outputs
 from foldless.grams.builders import DenseBuilder, NystromBuilder
 from foldless.grams.cells import CellTree, grow_cells
 from foldless.grams.dask import DaskBuilder
@@ -122,9 +121,9 @@ class FittedForm:
     gap: float
     tried: TriedForms = field(default_factory=TriedForms)
 
-    def losses(self, Y: Matrix) -> Vector:
-        """Return the loss of every row when it is left out (n,)."""
-        return row_losses(self.machine, Y, left_out_outputs(self.solution))
+    def losses(self, Y: Matrix) -> LeftOutLosses:
+        """Return the loss of every row when it is left out."""
+        return LeftOutLosses.of(self.machine, Y, left_out_outputs(self.solution))
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,7 +283,7 @@ class LastFit:
     def _score(self, form: FittedForm) -> float:
         """Return the mean loss of left-out rows, NaN where it does not exist."""
         try:
-            return float(np.mean(form.losses(self.Y)))
+            return form.losses(self.Y).mean
         except (Undefined, MissingVerb, NotPositiveDefinite):
             return np.nan
 
@@ -301,9 +300,9 @@ class LastFit:
         fits = [fit_cell(kernel, machine, self.criterion, self.X, self.Y, rows) for rows in parts]
         rows = np.concatenate(parts)
         outputs = np.concatenate([fit.left_out for fit in fits])
-        of_cells = row_losses(machine.on_rows(rows), self.Y[rows], outputs)
+        of_cells = LeftOutLosses.of(machine.on_rows(rows), self.Y[rows], outputs)
         first, last = (form.losses(self.Y)[rows] for form in (forms[0], forms[-1]))
-        return loses(last, of_cells) and float(np.mean(last - of_cells)) > float(np.mean(first - last))
+        return loses(last, of_cells) and last.mean - of_cells.mean > first.mean - last.mean
 
     @cached_property
     def _tree(self) -> CellTree:
@@ -404,15 +403,16 @@ def approximation_gap(kernel: Kernel, X: Any, solution: Any) -> float:
     return float(np.mean(solution.precision * lost))
 
 
-def loses(losses: Vector, reference: Vector) -> bool:
+def loses(losses: LeftOutLosses, reference: LeftOutLosses) -> bool:
     """Return whether a fit's losses exceed those of another on the same rows by more than two standard errors.
 
     Examples
     --------
-    >>> loses(np.array([1.0, 1.2, 0.9, 1.1]), np.array([0.5, 0.6, 0.5, 0.4]))
+    >>> reference = LeftOutLosses(np.array([0.5, 0.6, 0.5, 0.4]))
+    >>> loses(LeftOutLosses(np.array([1.0, 1.2, 0.9, 1.1])), reference)
     True
-    >>> loses(np.array([1.0, 0.2, 0.9, 0.1]), np.array([0.5, 0.6, 0.5, 0.4]))
+    >>> loses(LeftOutLosses(np.array([1.0, 0.2, 0.9, 0.1])), reference)
     False
     """
-    mean, error = mean_and_error(losses - reference)
+    mean, error = losses.excess(reference)
     return mean > 2 * error

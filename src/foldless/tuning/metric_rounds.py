@@ -20,15 +20,14 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from foldless.core.contracts import Step, Vector
-from foldless.core.standard_error import mean_and_error
+from foldless.criteria.left_out import LeftOutLosses
 from foldless.grams.expansion import gradient_outer_product
 from foldless.kernels.metric import learned_metric, with_metric
 from foldless.machines.coefficients import expand
 from foldless.tuning.candidate import CandidateTuner, Stage
-from foldless.tuning.objective import UNDEFINED_ERRORS
+from foldless.tuning.objective import UNDEFINED_ERRORS, left_out_losses
 from foldless.tuning.result import Selection
 from foldless.tuning.row_blocks import BlockObjective, Rows, row_blocks, stratified_order
-from foldless.tuning.runner import left_out_losses
 from foldless.tuning.search_space import is_length_scale, starts_near
 
 # Rows on which metrics are learned and compared.
@@ -46,7 +45,7 @@ class Round:
     """A round on the two halves: the search (1), and the left-out losses at its best point."""
 
     stage: Stage
-    losses: Vector
+    losses: LeftOutLosses
 
     @property
     def theta(self) -> Vector:
@@ -108,8 +107,8 @@ class MetricRounds:
         """Whether a learned metric is better than the plain distance by more than two standard errors."""
         if not self.rounds or self.best == 0:
             return False
-        mean, error = mean_and_error(self.rounds[self.best].losses - self.rounds[0].losses)
-        return mean < -ACCEPT_STANDARD_ERRORS * error
+        mean, error = self.rounds[0].losses.excess(self.rounds[self.best].losses)
+        return mean > ACCEPT_STANDARD_ERRORS * error
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -178,7 +177,7 @@ def _rounds_on_halves(
                 begun,
                 section,
             )
-            losses = np.concatenate([left_out_losses(one, stage.outcome.best.theta) for one in objectives])
+            losses = left_out_losses(objectives, stage.outcome.best.theta)
         except UNDEFINED_ERRORS:
             break
         used += len(stage.steps)

@@ -1,5 +1,6 @@
 """Where kernel, machine and criterion meet: theta in, value and gradient out."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -12,6 +13,7 @@ from foldless.core.errors import NotPositiveDefinite, Undefined
 from foldless.core.magnitude import check_kernel_values
 from foldless.core.memo import cached_property
 from foldless.criteria.base import Criterion
+from foldless.criteria.left_out import LeftOutLosses, left_out_outputs
 from foldless.grams.builders import Builder
 
 # A loss below this fraction of the variance of the targets is compared with that: what is left is nearly rounding.
@@ -184,3 +186,12 @@ class Objective(HasPrior, HasScale):
                 return None
             gradient = self.builder.pullback(kernel, solution.gram, reading.adjoint)
         return (np.r_[gradient, reading.slope] if self.tune_machine else gradient) + penalty_gradient
+
+
+def left_out_losses(objectives: Sequence[Objective], theta: Vector) -> LeftOutLosses:
+    """Return the losses of the rows of some objectives when they are left out of the fits at ``theta``."""
+    parts = []
+    for objective in objectives:
+        _, machine, solution = objective.solve(theta)
+        parts.append(LeftOutLosses.of(machine, objective.Y, left_out_outputs(solution)))
+    return LeftOutLosses.joined(parts)

@@ -5,7 +5,8 @@ criterion, a family is dropped after a stage of the search if its criterion is l
 
 .. math:: \bar d > 2 \sqrt{\operatorname{var}(d) / n}, \qquad d_i = \ell_i - \ell^*_i.  \tag{1}
 
-The differences are paired, so that rows that are hard for all families do not blur the comparison.
+The differences are paired, so that rows that are hard for all families do not blur the comparison. Rows with weights count
+as often as their weights say.
 
 The first family searches a coarse grid, the others begin near its optimum: kernels of other smoothness have similar widths.
 All searches are rough. After the last stage the family with the lowest criterion searches to full accuracy, with a
@@ -18,10 +19,10 @@ from dataclasses import replace
 from functools import partial
 from threading import Event
 
-from foldless.core.contracts import Stop, Vector
+from foldless.core.contracts import Stop
 from foldless.core.errors import Undefined
 from foldless.core.parallel import side_by_side
-from foldless.core.standard_error import mean_and_error
+from foldless.criteria.left_out import LeftOutLosses
 from foldless.kernels.families import Families
 from foldless.tuning.candidate import CandidateTuner
 from foldless.tuning.challengers import Champion, challenged
@@ -120,7 +121,7 @@ def _without_losers(racing: list[Runner]) -> list[Runner]:
     return [runner for runner in racing if not runner.note]
 
 
-def _reason_to_drop(runner: Runner, best: Runner, reference: Vector) -> str:
+def _reason_to_drop(runner: Runner, best: Runner, reference: LeftOutLosses) -> str:
     """Return a sentence, or nothing if the family stays."""
     try:
         losses = runner.losses()
@@ -129,7 +130,7 @@ def _reason_to_drop(runner: Runner, best: Runner, reference: Vector) -> str:
     # A family whose time ran out is a stage behind, and knows the losses of fewer rows.
     if len(losses) != len(reference):
         return ""
-    mean, error = mean_and_error(losses - reference)
+    mean, error = losses.excess(reference)
     if not mean > DROP_STANDARD_ERRORS * error:
         return ""
     return f"dropped after {len(reference)} rows: worse than {best.name} by {mean:.3g} ± {error:.2g} a row"

@@ -8,9 +8,9 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from foldless.core.contracts import Vector
 from foldless.core.errors import Undefined
-from foldless.criteria.left_out import left_out_outputs, row_losses
+from foldless.criteria.left_out import LeftOutLosses
 from foldless.tuning.candidate import CandidateTuner, Stage
-from foldless.tuning.objective import Objective
+from foldless.tuning.objective import Objective, left_out_losses
 from foldless.tuning.result import Trial
 from foldless.tuning.row_blocks import BlockObjective, Rows
 from foldless.tuning.search_space import starts_near
@@ -100,18 +100,17 @@ class Runner:
             self.note = str(error)
         self.is_finished = True
 
-    def losses(self) -> Vector:
+    def losses(self) -> LeftOutLosses:
         """Return the left-out losses of the rows of the latest stage."""
         assert self.stage is not None
         whole = self.stage.objective
         assert isinstance(whole, Objective | BlockObjective)
         parts = whole.objectives if isinstance(whole, BlockObjective) else [whole]
-        return np.concatenate([left_out_losses(part, self.theta) for part in parts])
+        return left_out_losses(parts, self.theta)
 
-    def losses_on(self, blocks: Sequence[Rows]) -> Vector:
+    def losses_on(self, blocks: Sequence[Rows]) -> LeftOutLosses:
         """Return the left-out losses of fits to other blocks of rows at the best point."""
-        objectives = [self.tuner.on_rows(self.kernel, rows) for rows in blocks]
-        return np.concatenate([left_out_losses(one, self.theta) for one in objectives])
+        return left_out_losses([self.tuner.on_rows(self.kernel, rows) for rows in blocks], self.theta)
 
     def trial(self) -> Trial:
         """Return the record of this candidate."""
@@ -119,9 +118,3 @@ class Runner:
             return Trial(self.kernel, np.inf, None, self.note, self.name)
         kernel, _ = self.tuner.at(self.kernel, self.theta)
         return Trial(kernel, self.value, self.stage.outcome, self.note, self.name)
-
-
-def left_out_losses(objective: Objective, theta: Vector) -> Vector:
-    """Return the losses of the rows of an objective when they are left out."""
-    _, machine, solution = objective.solve(theta)
-    return row_losses(machine, objective.Y, left_out_outputs(solution))
