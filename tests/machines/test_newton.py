@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from foldless.machines.newton import minimise
+from foldless.machines.newton import _after_chords, minimise
 
 
 @dataclass
@@ -78,3 +78,15 @@ def test_the_factors_of_a_warm_start_suffice_close_to_the_optimum():
     found, n_iterations = minimise(start, 1e-18, "here", warm)
     assert (n_iterations, len(warm.counts)) == (0, 1)
     np.testing.assert_allclose(found, optimum, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("scale", [1.0, 10.0, 100.0])
+@pytest.mark.parametrize("reach", [0.3, 3.0])
+@pytest.mark.parametrize("seed", range(10))
+def test_chords_from_a_start_far_away_do_not_raise_the_objective(scale, reach, seed):
+    """Far out the losses have little curvature, so that the steps of such a start are far too long."""
+    state = first_state(True, scale)
+    warm = state.at(reach * np.random.default_rng(seed).normal(size=6))
+    first = state.at(warm.newton_point())
+    reached, _ = _after_chords(warm, first, np.inf, 1e-12)
+    assert reached.value <= first.value * (1 + 1e-12)

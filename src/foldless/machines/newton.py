@@ -6,7 +6,7 @@ objective falls. Close to the optimum rounding hides any decrease, the sooner th
 full steps are then taken until the decrement no longer shrinks.
 
 A factorisation of the Hessian costs far more than a solution with it. After a full step the same factors therefore serve for
-further steps, *chords*, as long as each of them shrinks the decrement tenfold [2]_. With one chord the order of convergence is
+further steps, *chords*, as long as each of them lowers the objective and shrinks the decrement tenfold [2]_. With one chord the order of convergence is
 three in place of two.
 
 References
@@ -129,15 +129,22 @@ def _after_chords(
     # A last Newton step squares the error and so leaves a decrement far below the tolerance; chords must arrive there themselves.
     goal = max(tolerance**2, ROUNDED_DECREMENT * max(1.0, state.value))
     while (target := model.chord_point(state)) is not None:
-        decrement = state.decrement(target)
+        decrement, following = state.decrement(target), state.at(target)
         if not decrement <= CHORD_SHRINKAGE * last:
             return (state if decrement < last else before), False
-        before, state, last = state, state.at(target), decrement
+        if _rises(following, state, decrement):
+            return state, False
+        before, state, last = state, following, decrement
         if decrement <= goal:
             return state, True
         if not state.is_curved:
             return before, False
     return state, False
+
+
+def _rises(state: NewtonState, before: NewtonState, decrement: float) -> bool:
+    """Return whether a step raised the objective; rounding may hide the effect of a small one."""
+    return decrement > FULL_STEP_DECREMENT * max(1.0, before.value) and not state.value <= before.value
 
 
 def _damped(state: NewtonState, target: Matrix) -> NewtonState | None:
