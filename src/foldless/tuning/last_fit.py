@@ -241,7 +241,7 @@ class LastFit:
         return only or (size <= SMALL_WHOLE_MAX_ROWS and self._whole_is_affordable(machine))
 
     def _whole_is_affordable(self, machine: Machine) -> bool:
-        return self._size(machine) ** 3 / 3 <= self._operations_left
+        return self._size(machine) ** 3 / 3 <= self._operations_left(machine)
 
     def _size(self, machine: Machine) -> int:
         """Rows of the linear system of a whole fit."""
@@ -264,17 +264,26 @@ class LastFit:
         if fits_whole:
             whole = self.whole(kernel, machine, start)
             return self._with_scores(whole, [*forms, whole])
-        may_use_cells = self.may_use_cells(machine) and self.n * self.cell_rows**2 <= self._operations_left
+        affordable = self.n * self.cell_rows**2 <= self._operations_left(machine)
+        may_use_cells = affordable and self.may_use_cells(machine)
         if may_use_cells and self._cells_are_far_ahead(kernel, machine, forms):
             cells = self.cells(kernel, machine, polish)
             return self._with_scores(cells, [*forms, cells])
-        last = self.landmarks(kernel, machine, self._affordable(LANDMARK_MAX_OPERATIONS, machine), start)
-        forms.append(last)
+        last = self._most_landmarks(kernel, machine, forms, start)
+        forms = [*(form for form in forms if form is not last), last]
         if last.gap <= NEGLIGIBLE_GAP or not may_use_cells:
             return self._with_scores(last, forms)
         cells = self.cells(kernel, machine, polish)
         scored = self._with_scores(cells, [*forms, cells])
         return scored if scored.tried[-1].loss < scored.tried[-2].loss else replace(last, tried=scored.tried)
+
+    def _most_landmarks(
+        self, kernel: Kernel, machine: Machine, forms: list[FittedForm], start: Any
+    ) -> FittedForm:
+        """Return the fit through as many landmarks as are affordable: one of the forms, if it has as many."""
+        m = self._affordable(LANDMARK_MAX_OPERATIONS, machine)
+        known = [form for form in forms if form.name == _landmark_form(m)]
+        return known[0] if known else self.landmarks(kernel, machine, m, start)
 
     def _with_scores(self, chosen: FittedForm, tried: list[FittedForm]) -> FittedForm:
         """Return a fit together with the mean left-out losses of all that were tried."""
@@ -313,14 +322,15 @@ class LastFit:
         """Largest number of rows of a cell."""
         return CELL_ROWS if self.cell_size is None else self.cell_size
 
-    @property
-    def _operations_left(self) -> float:
-        """Operations n m^2 of one pass over the rows for which the time budget leaves room."""
-        return np.inf if self.seconds is None else max(self.seconds, 0.0) * OPERATIONS_PER_SECOND
+    def _operations_left(self, machine: Machine) -> float:
+        """Return the operations n m^2 of one pass over the rows for which the time budget leaves room in each fit."""
+        if self.seconds is None:
+            return np.inf
+        return max(self.seconds, 0.0) * OPERATIONS_PER_SECOND / machine.n_separate_fits(self.Y.shape[1])
 
     def _affordable(self, operations: float, machine: Machine) -> int:
         """Return the largest number of landmarks within the given operations and the memory."""
-        operations = min(operations, self._operations_left)
+        operations = min(operations, self._operations_left(machine))
         m = max(FIRST_LANDMARKS, min(np.sqrt(operations / self.n), LANDMARK_MAX_ENTRIES / self.n))
         return int(min(self.n, m, max(1, WHOLE_MAX_ROWS // machine.n_joint_functions(self.Y.shape[1]))))
 
@@ -350,7 +360,7 @@ class LastFit:
 
     def landmarks(self, kernel: Kernel, machine: Machine, m: int, start: Any = None) -> FittedForm:
         """Fit through m landmarks."""
-        return self._form(f"{m} landmarks", kernel, machine, self.landmark_builder(m, kernel), start)
+        return self._form(_landmark_form(m), kernel, machine, self.landmark_builder(m, kernel), start)
 
     def landmark_builder(self, m: int, kernel: Kernel) -> NystromBuilder:
         """Return the builder of Grams with m landmarks."""
@@ -393,6 +403,11 @@ class LastFit:
             solution.expansion,
             0.0,
         )
+
+
+def _landmark_form(m: int) -> str:
+    """Return the name of a fit through m landmarks."""
+    return f"{m} landmarks"
 
 
 def approximation_gap(kernel: Kernel, X: Any, solution: Any) -> float:

@@ -1,0 +1,43 @@
+"""The last fit under a time budget: no form is fitted twice, and all classes share the time."""
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+
+from foldless.core.targets import one_versus_rest
+from foldless.criteria import LOO, EvidenceEP, SmoothedSpan
+from foldless.datasets import make_ripley
+from foldless.machines import LSSVM, HingeSVM, SquaredHingeSVM
+from foldless.tuning.last_fit import OPERATIONS_PER_SECOND, LastFit
+
+N = 200
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y = make_ripley(N, random_state=0)
+    return X, np.where(y > 0, 1.0, -1.0)[:, None]
+
+
+@pytest.mark.parametrize(
+    ("machine", "criterion"), [(LSSVM(1.0), LOO()), (HingeSVM(1.0, False), EvidenceEP())]
+)
+def test_no_form_is_fitted_twice(machine, criterion, data, monkeypatch):
+    """With nothing left of the budget the first landmarks are also the most that are affordable."""
+    fitted, fit = [], LastFit._form
+    monkeypatch.setattr(
+        LastFit, "_form", lambda self, name, *rest: (fitted.append(name), fit(self, name, *rest))[1]
+    )
+    form = LastFit(*data, criterion, seconds=0.0).fit(RBF(0.05), machine)
+    assert fitted == ["100 landmarks"] == [form.name]
+    assert [tried.name for tried in form.tried] == fitted
+
+
+@pytest.mark.parametrize(("classes", "name"), [(2, "whole"), (4, "100 landmarks")])
+def test_the_classes_share_a_time_budget(classes, name, data):
+    """The time of two whole fits is enough for the one of two classes, and not for the four of four."""
+    Y = one_versus_rest(np.arange(N) % classes, classes)
+    seconds = 2 * N**3 / 3 / OPERATIONS_PER_SECOND
+    assert (
+        LastFit(data[0], Y, SmoothedSpan(), seconds=seconds).fit(RBF(0.3), SquaredHingeSVM(1.0)).name == name
+    )
