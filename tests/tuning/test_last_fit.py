@@ -41,3 +41,14 @@ def test_the_classes_share_a_time_budget(classes, name, data):
     assert (
         LastFit(data[0], Y, SmoothedSpan(), seconds=seconds).fit(RBF(0.3), SquaredHingeSVM(1.0)).name == name
     )
+
+
+def test_more_rows_do_not_make_the_fit_coarser(data, monkeypatch):
+    """Beyond some number of rows, here 100, the number of landmarks stays."""
+    monkeypatch.setattr("foldless.tuning.last_fit.LANDMARK_STEADY_ROWS", 100)
+    monkeypatch.setattr("foldless.tuning.last_fit.LANDMARK_MAX_OPERATIONS", 100 * 150**2)
+    monkeypatch.setattr("foldless.tuning.last_fit.WHOLE_MAX_ROWS", 190)
+    monkeypatch.setattr("foldless.tuning.last_fit.SMALL_WHOLE_MAX_ROWS", 0)
+    monkeypatch.setattr("foldless.tuning.last_fit.TRIAL_MAX_OPERATIONS", 0)
+    monkeypatch.setattr(LastFit, "may_use_cells", lambda self, machine: False)
+    assert LastFit(*data, LOO()).fit(RBF(0.05), LSSVM(1.0)).name == "150 landmarks"
