@@ -70,12 +70,26 @@ class Preparation:
         return cls(center, divisor, (mean - center) / divisor, kept, gaps, list(categorical))
 
     def __call__(self, X: Any) -> Any:
-        """Return the prepared rows, as a matrix of the same kind."""
-        if sp.issparse(X):
+        """Return the prepared rows (n, k); those of a sparse matrix are sparse if zeros stay zeros.
+
+        Examples
+        --------
+        >>> X = np.array([[1.0, 0.0], [3.0, 2.0]])
+        >>> prepared = Preparation.learn(X, np.ones(2))
+        >>> np.array_equal(prepared(sp.csr_array(X)), prepared(X))
+        True
+        """
+        if sp.issparse(X) and self._keeps_zeros:
             return (X[:, self.kept] @ sp.diags_array(1 / self.scale[self.kept])).tocsr()
+        X = X.toarray() if sp.issparse(X) else X
         prepared = (X[:, self.kept] - self.center[self.kept]) / self.scale[self.kept]
         filled = np.where(np.isnan(prepared), self.fill[self.kept], prepared)
         return np.hstack([filled, np.isnan(X[:, self.gaps])])
+
+    @property
+    def _keeps_zeros(self) -> bool:
+        """Whether nothing is subtracted and no column is added, as after learning from a sparse matrix."""
+        return not np.any(self.center) and not len(self.gaps)
 
     @property
     def prepared_categorical(self) -> list[int]:
