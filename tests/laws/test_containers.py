@@ -77,11 +77,16 @@ DENSE = {
     "Arrow frame": lambda M: frame(M).astype("float64[pyarrow]"),
     "polars": lambda M: pl.DataFrame(M, schema=["a", "b", "c"]),
 }
+SPARSE_FRAMES = {
+    "zeros left out": lambda M: frame(M).astype(pd.SparseDtype(float, 0.0)),
+    "NaN left out": lambda M: frame(M).astype(pd.SparseDtype(float)),
+    "one sparse column": lambda M: frame(M).astype({"b": pd.SparseDtype(float, 0.0)}),
+}
 SPARSE = {
     f"{kind}_{suffix}": getattr(sp, f"{kind}_{suffix}")
     for kind in ("csc", "coo", "dok", "lil", "bsr", "dia")
     for suffix in ("array", "matrix")
-} | {"entries in halves": halves}
+} | {"entries in halves": halves, "frame": SPARSE_FRAMES["zeros left out"]}
 ESTIMATORS = [
     KernelLogisticRegression(),
     KernelSVC(),
@@ -143,6 +148,39 @@ def test_a_sparse_container_does_not_matter(estimator, kind):
     np.testing.assert_allclose(
         outputs(model, points), outputs(fitted(estimator, rows), rows), rtol=0, atol=1e-9
     )
+
+
+@pytest.mark.parametrize("kind", SPARSE_FRAMES)
+@pytest.mark.parametrize("estimator", DEFAULTS, ids=name)
+def test_sparse_columns_do_not_matter_to_the_defaults(estimator, kind):
+    points = SPARSE_FRAMES[kind](X)
+    model, plain = fitted(estimator, points), fitted(estimator, frame(X))
+    assert np.array_equal(outputs(model, points), outputs(plain, frame(X)))
+
+
+@pytest.mark.parametrize("kind", ["NaN left out", "one sparse column"])
+@pytest.mark.parametrize("estimator", ESTIMATORS[:6], ids=name)
+def test_sparse_columns_that_are_no_sparse_matrix_do_not_matter(estimator, kind):
+    points = SPARSE_FRAMES[kind](X)
+    assert np.array_equal(outputs(fitted(estimator, points), points), outputs(fitted(estimator, X), X))
+
+
+@pytest.mark.parametrize("estimator", [*DEFAULTS, KernelLogisticRegression("auto")], ids=name)
+def test_sparse_truth_values_are_categories_as_dense_ones_are(estimator):
+    dense = frame(X).assign(b=X[:, 1] > 0)
+    points = dense.astype({name: pd.SparseDtype(dense[name].dtype) for name in dense})
+    assert np.array_equal(
+        outputs(fitted(estimator, points), points), outputs(fitted(estimator, dense), dense)
+    )
+
+
+@pytest.mark.parametrize(
+    "rows", [X, sp.csr_array(X), np.where(X > 1, np.nan, X)], ids=["dense", "sparse", "gaps"]
+)
+@pytest.mark.parametrize("estimator", DEFAULTS, ids=name)
+def test_new_rows_may_be_stored_otherwise_than_those_of_the_fit(estimator, rows):
+    model = fitted(estimator, rows)
+    np.testing.assert_allclose(outputs(model, sp.csr_array(X)), outputs(model, X), rtol=0, atol=1e-9)
 
 
 TARGETS = {

@@ -37,7 +37,8 @@ def naming_text_columns(X: Any, y: Any = None) -> Iterator[None]:
                 f"column {date!r} of X holds dates or times, and numbers are needed. Count days from some day, take parts such "
                 "as the month, or leave it out."
             ) from error
-        fault = (None if issparse(X) else _fault(X, str(error).rstrip("."))) or _target_fault(y)
+        found = None if issparse(X) else _fault(X, str(error).rstrip("."))
+        fault = found or _fill_fault(X) or _target_fault(y)
         if fault is None:
             raise
         # scikit-learn promises a TypeError for things that are neither texts nor numbers.
@@ -70,6 +71,16 @@ def _fault(X: Any, said: str) -> str | None:
     if all(_is_number(value) for value in values.ravel()):
         return None
     return f"X must be a table of numbers, got {type(X).__name__}: {said}."
+
+
+def _fill_fault(X: Any) -> str | None:
+    """Return a sentence about a frame of sparse columns that is no sparse matrix, because one leaves out no zeros."""
+    dtypes = X.dtypes.items() if hasattr(X, "dtypes") and hasattr(X, "sparse") else ()
+    bad = next(((name, dtype.fill_value) for name, dtype in dtypes if dtype.fill_value != 0), None)
+    return bad and (
+        f"column {bad[0]!r} of X is sparse and leaves out {bad[1]}, where a sparse matrix leaves out zeros. Pass "
+        "X.sparse.to_dense()."
+    )
 
 
 def _target_fault(y: Any) -> str | None:

@@ -29,7 +29,7 @@ from foldless.estimators.advice import (
     warn_about,
 )
 from foldless.estimators.callbacks import CallbackMixin, both
-from foldless.estimators.columns import ColumnCodes, bound_kernels, codes_for
+from foldless.estimators.columns import ColumnCodes, bound_kernels, codes_for, readable_columns
 from foldless.estimators.dask_collections import Collection, PartitionedFit, lazy_on_dask
 from foldless.estimators.doc_links import DocLinkMixin
 from foldless.estimators.feature_relevance import relevance
@@ -106,7 +106,7 @@ class BaseKernelEstimator(DocLinkMixin, CallbackMixin, LeftOutMixin, BaseEstimat
         check_options(self)
         self._kernels = bound_kernels(self.kernel, X)
         codes = self.column_codes_ = codes_for(self._kernels, X)
-        frame = X if codes is None else codes.encode(X)
+        frame = readable_columns(X if codes is None else codes.encode(X))
         with naming_text_columns(frame, y if options.get("y_numeric") else None):
             points, targets = validate_data(
                 self,
@@ -283,7 +283,7 @@ class BaseKernelEstimator(DocLinkMixin, CallbackMixin, LeftOutMixin, BaseEstimat
     def _check_points(self, X: ArrayLike) -> Any:
         """Return new points as an array or a CSR matrix of numbers."""
         check_is_fitted(self)
-        frame = X if self.column_codes_ is None else self.column_codes_.encode(X)
+        frame = readable_columns(X if self.column_codes_ is None else self.column_codes_.encode(X))
         with naming_text_columns(frame):
             points = validate_data(
                 self, frame, accept_sparse=self._accept_sparse, dtype=np.float64, reset=False

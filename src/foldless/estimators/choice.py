@@ -29,7 +29,7 @@ from foldless.core.targets import MIN_ROWS
 from foldless.core.text_columns import naming_text_columns
 from foldless.estimators.base import BaseKernelEstimator, Seed
 from foldless.estimators.callbacks import CallbackMixin
-from foldless.estimators.columns import ColumnCodes, learn_codes
+from foldless.estimators.columns import ColumnCodes, dense_columns, learn_codes
 from foldless.estimators.dask_collections import is_dask
 from foldless.estimators.dask_fit import TUNED_MAX_ROWS, checked_collection
 from foldless.estimators.doc_links import DocLinkMixin
@@ -115,7 +115,7 @@ class BaseDefault(DocLinkMixin, CallbackMixin, BaseEstimator):
 
     def _validated(self, X: Any, *y: Any, **checks: Any) -> Any:
         """Return the rows as numbers, with missing ones unless the matrix is sparse; and the targets, if given."""
-        frame = X if self.column_codes_ is None else self.column_codes_.encode(X)
+        frame = dense_columns(X if self.column_codes_ is None else self.column_codes_.encode(X))
         # scikit-learn has a name for a sparse matrix that may hold missing values, but kernels have none.
         finite = True if sp.issparse(X) else "allow-nan"
         numbers = y if checks.get("y_numeric") else ()

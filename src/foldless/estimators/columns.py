@@ -128,13 +128,43 @@ def learn_codes(X: Any) -> ColumnCodes | None:
     return ColumnCodes(names, levels) if levels else None
 
 
+def dense_columns(X: Any) -> Any:
+    """Return a data frame of pandas with its sparse columns made dense; anything else as it is.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> dense_columns(pd.DataFrame({"a": pd.arrays.SparseArray([0.0, 2.0])})).dtypes["a"]
+    dtype('float64')
+    """
+    sparse = _sparse_dtypes(X)
+    return X.astype({name: dtype.subtype for name, dtype in sparse.items()}) if sparse else X
+
+
+def readable_columns(X: Any) -> Any:
+    """Return a data frame as scikit-learn reads it: a frame whose columns all leave out zeros is a sparse matrix.
+
+    Sparse columns of any other frame are made dense.
+    """
+    sparse = _sparse_dtypes(X)
+    leaves_out_zeros = [name for name, dtype in sparse.items() if dtype.fill_value == 0]
+    return X if not sparse or len(leaves_out_zeros) == len(X.columns) else dense_columns(X)
+
+
+def _sparse_dtypes(X: Any) -> dict[Any, Any]:
+    """Return the types of the sparse columns of a data frame of pandas; polars has none."""
+    found = X.dtypes.items() if is_frame(X) and hasattr(X.dtypes, "items") else ()
+    return {name: dtype for name, dtype in found if hasattr(dtype, "fill_value")}
+
+
 def is_frame(X: Any) -> bool:
     """Return True for a data frame of pandas or polars."""
     return hasattr(X, "to_dict") and hasattr(X, "columns")
 
 
 def _holds_categories(X: Any, name: Any) -> bool:
-    dtype = str(X[name].dtype).lower()
+    # The type of a sparse column wraps the type of its values.
+    dtype = str(getattr(X[name].dtype, "subtype", X[name].dtype)).lower()
     if dtype.startswith(CATEGORY_DTYPES):
         return True
     return dtype.startswith("obj") and any(isinstance(value, str | bool) for value in X[name].to_list())

@@ -75,7 +75,7 @@ class KernelClassifier(ClassifierMixin, BaseDefault):
         Parameters
         ----------
         X : data frame, array-like, sparse matrix or Dask collection of shape (n, d)
-            Missing numbers are NaN or None; a sparse matrix has none.
+            Missing numbers are NaN or None; a sparse matrix has none. Sparse columns of a data frame are read as dense ones.
         y : array-like of shape (n,)
             Class labels.
         sample_weight : array-like of shape (n,), default=None
@@ -213,7 +213,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, BaseDefault):
         Parameters
         ----------
         X : data frame, array-like, sparse matrix or Dask collection of shape (n, d)
-            Missing numbers are NaN or None; a sparse matrix has none.
+            Missing numbers are NaN or None; a sparse matrix has none. Sparse columns of a data frame are read as dense ones.
         y : array-like of shape (n,) or (n, n_outputs)
         sample_weight : array-like of shape (n,), default=None
             How many rows each one stands for: a weight of 2 is the row twice, 0 leaves it out.

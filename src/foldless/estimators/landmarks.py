@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 
 from foldless.core.targets import MIN_ROWS
-from foldless.estimators.columns import ColumnCodes
+from foldless.estimators.columns import ColumnCodes, readable_columns
 
 EXPECTED = "landmarks must be row numbers of X, or points with the columns of X"
 
@@ -35,7 +35,7 @@ def landmark_points(landmarks: Any, X: Any, codes: ColumnCodes | None = None) ->
         raise ValueError(f"{EXPECTED}; got {landmarks!r}.")
     if not sp.issparse(landmarks) and np.ndim(landmarks) == 1:
         return X[row_numbers(np.asarray(landmarks), X.shape[0])]
-    frame = landmarks if codes is None else codes.encode(landmarks)
+    frame = readable_columns(landmarks if codes is None else codes.encode(landmarks))
     points = check_array(frame, accept_sparse="csr", dtype=np.float64, input_name="landmarks")
     if points.shape[1] != X.shape[1]:
         raise ValueError(f"{EXPECTED}: X has {X.shape[1]}, the landmarks have {points.shape[1]}.")

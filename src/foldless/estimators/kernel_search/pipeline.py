@@ -4,14 +4,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR
 from sklearn.utils import check_array, get_tags
 
+from foldless.core.errors import DataError
 from foldless.core.magnitude import LARGEST, check_magnitude
 from foldless.core.text_columns import naming_text_columns
 
+LIBSVM_MACHINES = (SVC, NuSVC, SVR, NuSVR)
 # LIBSVM does not end, or loses all digits, with an input of 1e20 among others of 1.
 LIBSVM_LARGEST = 1e15
 
@@ -43,7 +46,7 @@ class PipelineParts:
     def _uses_inner_products(self) -> bool:
         """Whether LIBSVM computes with inner products of the points themselves."""
         inner = getattr(self.machine, "kernel", None) in ("linear", "poly", "sigmoid")
-        return inner and isinstance(self.machine, (SVC, NuSVC, SVR, NuSVR))
+        return inner and isinstance(self.machine, LIBSVM_MACHINES)
 
     def transformed(self, X: Any, y: np.ndarray) -> tuple[Pipeline | None, Any]:
         """Return the steps before the machine, fitted, and what they make of ``X``."""
@@ -55,9 +58,16 @@ class PipelineParts:
 
     def points(self, X: Any, y: np.ndarray) -> Any:
         """Return the transformed points, an array or a CSR matrix of numbers."""
-        X = self.transformed(X, y)[1]
-        with naming_text_columns(X):
-            X = check_array(X, accept_sparse="csr", dtype=np.float64, input_name="X", estimator=self.machine)
+        given = self.transformed(X, y)[1]
+        with naming_text_columns(given):
+            X = check_array(
+                given, accept_sparse="csr", dtype=np.float64, input_name="X", estimator=self.machine
+            )
+        if isinstance(self.machine, LIBSVM_MACHINES) and issparse(X) and not issparse(given):
+            raise DataError(
+                f"{type(self.machine).__name__} of scikit-learn cannot read a data frame of sparse columns. Pass "
+                "X.sparse.to_dense(), or X.sparse.to_coo() for a sparse matrix."
+            )
         check_magnitude(X, "X", largest=LIBSVM_LARGEST if self._uses_inner_products else LARGEST)
         if self.pairwise and X.shape[0] != X.shape[1]:
             raise ValueError(
