@@ -13,6 +13,7 @@ from sklearn.gaussian_process.kernels import (
     NormalizedKernelMixin,
     StationaryKernelMixin,
 )
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC, SVR
@@ -32,6 +33,7 @@ from foldless.estimators.registry import MACHINES
 ESTIMATORS = {name: entry.estimator for name, entry in MACHINES.items()}
 ESTIMATORS["search"] = lambda: KernelSearch(SVC())
 ESTIMATORS["pipeline"] = lambda: KernelSearch(make_pipeline(FunctionTransformer(), SVC()))
+ESTIMATORS["folds"] = lambda: KernelSearch(SVR(), {"C": [0.1, 10.0]})
 NUMBERS, COLOURS = np.arange(20.0), np.array(["red", "blue"] * 10)
 Y = np.arange(20) % 4 // 2
 TABLES = {
@@ -90,6 +92,39 @@ def test_numbers_written_as_text_are_numbers():
     assert np.array_equal(model.predict(text), same.predict(text.astype(float)))
 
 
+@pytest.mark.filterwarnings("ignore::foldless.core.errors.SearchWarning")
+@pytest.mark.parametrize("space", [None, {"C": [0.1, 10.0]}], ids=["by default", "listed"])
+def test_targets_written_as_text_are_numbers(space):
+    search = KernelSearch(SVR(), space, max_evaluations=2)
+    predictions = [
+        search.fit(NUMBERS[:, None], y).predict(NUMBERS[:, None]) for y in (NUMBERS, NUMBERS.astype(str))
+    ]
+    assert np.array_equal(*predictions)
+
+
+def test_folds_leave_a_kernel_of_the_user_the_rows_as_they_are():
+    def shared_letters(A, B):
+        return np.array([[float(len({*a[0]} & {*b[0]})) for b in B] for a in A])
+
+    search = KernelSearch(SVR(kernel=shared_letters), {"C": [0.1, 1.0]}).fit(COLOURS.reshape(-1, 1), NUMBERS)
+    assert search.best_params_["C"] in (0.1, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "left_out", "words"),
+    [
+        (KernelRidge(), np.nan, r"column 'size' of X is sparse and leaves out nan.*to_dense"),
+        (SVC(), np.nan, r"column 'size' of X is sparse and leaves out nan.*to_dense"),
+        (SVC(), 0.0, r"SVC of scikit-learn cannot read a data frame of sparse columns.*to_dense"),
+    ],
+)
+def test_a_sparse_frame_that_scikit_learn_cannot_read_gets_a_cure(estimator, left_out, words):
+    X = pd.DataFrame({"size": pd.arrays.SparseArray(NUMBERS, fill_value=left_out)})
+    with pytest.raises(DataError, match=words):
+        KernelSearch(estimator).fit(X, Y)
+    assert KernelSearch(estimator).fit(X.sparse.to_dense(), Y).n_features_in_ == 1
+
+
 # What is no table of numbers, and a word of the error that says so.
 NO_TABLES = {
     "a dictionary": ({"size": NUMBERS}, TypeError, "X must be a table of numbers, got dict"),
@@ -125,10 +160,10 @@ NO_TABLES = {
 
 
 @pytest.mark.parametrize("case", NO_TABLES)
-@pytest.mark.parametrize("name", ["ridge", "svc", "pipeline"])
+@pytest.mark.parametrize("name", ["ridge", "svc", "pipeline", "folds"])
 def test_what_is_no_table_of_numbers_is_said(name, case):
     X, kind, words = NO_TABLES[case]
-    if name == "pipeline" and case in ("a generator", "a dictionary", "a lazy frame"):
+    if name in ("pipeline", "folds") and case in ("a generator", "a dictionary", "a lazy frame"):
         pytest.skip("scikit-learn asks for the number of rows first, and says what it got")
     with pytest.raises(kind, match=words):
         ESTIMATORS[name]().fit(X, Y)
@@ -155,11 +190,12 @@ def test_targets_whose_squares_are_no_numbers_are_refused(kind, factor):
         kind().fit(NUMBERS[:, None], factor * NUMBERS)
 
 
+@pytest.mark.parametrize("space", [None, {"C": [1.0, 2.0]}], ids=["by default", "listed"])
 @pytest.mark.parametrize("estimator", [SVR(kernel="linear"), SVC(kernel="linear"), SVC(kernel="poly")])
-def test_inputs_with_which_libsvm_does_not_end_are_refused(estimator):
+def test_inputs_with_which_libsvm_does_not_end_are_refused(estimator, space):
     X = np.r_[NUMBERS[:-1], 1e20][:, None]
     with pytest.raises(DataError, match="the largest absolute value of X"):
-        KernelSearch(estimator).fit(X, Y)
+        KernelSearch(estimator, space).fit(X, Y)
 
 
 @pytest.mark.parametrize("factor", [1e-135, 1e-80, 1e80, 1e135])

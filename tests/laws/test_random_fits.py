@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.kernel_ridge import KernelRidge
@@ -274,6 +274,44 @@ def test_a_default_estimator_answers_sensibly_or_by_one_clear_error(seed):
             check_answers(model, case)
         else:
             check_error(error, case.awkward or len(case.y) < 12, case)
+
+
+READERS = [
+    KernelSearch(SVR(), max_evaluations=4),
+    KernelSearch(SVR(), {"C": (0.1, 10.0)}, max_evaluations=4),
+    KernelSearch(SVC(kernel="sigmoid"), {"C": [0.1, 10.0]}),
+    KernelSearch(KernelRidge(kernel="rbf"), {"alpha": [0.1, 10.0]}, criterion="cv"),
+    KernelSearch(KernelRidge(kernel="rbf"), max_evaluations=4),
+    KernelSVC("auto", max_evaluations=4),
+    KernelRidgeRegressor(max_evaluations=4),
+    KernelClassifier(random_state=0),
+    KernelRegressor(random_state=0),
+]
+FRAMES = {
+    "numbers": frame,
+    "numbers as text": lambda X: frame(X).astype(str),
+    "text": CONTAINERS["frame with text"],
+    "lists": lambda X: frame(X, of=[[1, 2]] * len(X)),
+    "lists of several lengths": lambda X: frame(X, of=[[1] * (i % 3) for i in range(len(X))]),
+    "dates": lambda X: frame(X, day=pd.Timestamp("2026-01-01")),
+    "sparse columns": lambda X: frame(X).astype(pd.SparseDtype(float, 0.0)),
+    "sparse columns without NaN": lambda X: frame(X).astype(pd.SparseDtype(float)),
+}
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+@pytest.mark.parametrize("number", range(len(READERS)))
+def test_an_unusual_frame_is_read_or_refused_by_one_clear_error(number, kind, rng):
+    X, estimator = rng.normal(size=(20, 2)), clone(READERS[number])
+    y = LABELS["plain"](rng, X) if is_classifier(estimator) else X[:, 0].astype(str)
+    case = Case(estimator, FRAMES[kind](X), y, None, [kind])
+    with only_our_warnings():
+        model, error = attempt(estimator.fit, case.X, y)
+        if error is None:
+            check_predictions(model, case.X, case)
+            check_answers(model, case)
+        else:
+            check_error(error, not kind.startswith("numbers"), case)
 
 
 def check_answers(model, case):

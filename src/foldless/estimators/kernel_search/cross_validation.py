@@ -15,6 +15,8 @@ from foldless.core.errors import DataError
 from foldless.estimators.kernel_search.param_space import ParamSpace, Range
 from foldless.estimators.kernel_search.pipeline import PipelineParts
 
+KERNEL_MACHINES = (SVC, NuSVC, SVR, NuSVR, KernelRidge)
+
 
 @dataclass(frozen=True, eq=False)
 class CrossValidatedScore:
@@ -74,10 +76,19 @@ def _of_same_type(now: Any, value: float) -> float:
     return max(1, round(value)) if whole else value
 
 
+def check_points(parts: PipelineParts, X: Any, y: np.ndarray) -> None:
+    """Raise one clear error if a kernel machine of scikit-learn would get something else than numbers.
+
+    A kernel that is a function of the user's may take anything, and so may a machine that we do not know.
+    """
+    if isinstance(parts.machine, KERNEL_MACHINES) and not callable(parts.machine.kernel):
+        parts.points(X, y)
+
+
 def default_ranges(parts: PipelineParts, X: Any, y: np.ndarray) -> ParamSpace:
     """Return ranges for the numbers that scikit-learn's kernel machines share, under their names in the pipeline."""
     machine = parts.machine
-    if not isinstance(machine, (SVC, NuSVC, SVR, NuSVR, KernelRidge)):
+    if not isinstance(machine, KERNEL_MACHINES):
         raise ValueError(
             f"criterion='cv' needs a param_space for {type(machine).__name__}: there is no default one."
         )

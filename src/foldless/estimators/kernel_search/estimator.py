@@ -252,7 +252,7 @@ class KernelSearch(DocLinkMixin, CallbackMixin, MetaEstimatorMixin, BaseEstimato
             check_classification_targets(y)
         elif is_regressor(self.estimator):
             with naming_text_columns(np.zeros((0, 0)), y):
-                check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
+                y = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
         return X, y
 
     def _tune_settings(self, X: Any, y: np.ndarray, params: dict[str, Any]) -> list[SettingResult]:

@@ -19,7 +19,11 @@ from foldless.core.contracts import Box, Vector
 from foldless.core.errors import SearchWarning, did_you_mean
 from foldless.criteria import CV
 from foldless.estimators.base import BaseKernelEstimator
-from foldless.estimators.kernel_search.cross_validation import CrossValidatedScore, default_ranges
+from foldless.estimators.kernel_search.cross_validation import (
+    CrossValidatedScore,
+    check_points,
+    default_ranges,
+)
 from foldless.estimators.kernel_search.param_space import Choices, ParamSpace, Range, settings
 from foldless.estimators.kernel_search.pipeline import PipelineParts, join_pipeline, split_pipeline
 from foldless.estimators.kernel_search.setting import SearchTask, SettingResult
@@ -235,7 +239,9 @@ class TuneByCrossValidation:
     ) -> SettingResult:
         """Choose parameters by the mean score over folds."""
         task = self.task
-        ranges = default_ranges(split_pipeline(estimator), task.X, task.y) if ranges is None else ranges
+        parts = split_pipeline(estimator)
+        check_points(parts, task.X, task.y)
+        ranges = default_ranges(parts, task.X, task.y) if ranges is None else ranges
         cv = task.criterion if isinstance(task.criterion, CV) else CV()
         objective = CrossValidatedScore(
             estimator, tuple(ranges), task.X, task.y, cv.folds, cv.seed, task.fit_params
