@@ -1,3 +1,4 @@
+import signal
 from collections import Counter
 
 import numpy as np
@@ -24,6 +25,14 @@ def pytest_terminal_summary(terminalreporter):
 def rng():
     """The one source of randomness in tests: fixed, and fresh for every test."""
     return np.random.default_rng(20240607)
+
+
+@pytest.fixture
+def interruptible():
+    """Let the processes of a test hear Ctrl-C: they inherit deafness to it from a run in the background of a shell."""
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, previous)
 
 
 @pytest.fixture

@@ -401,6 +401,7 @@ def _read_to_the_end(terminal):
             pass
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_prints_the_best_so_far_and_exits_130(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(900, 40))

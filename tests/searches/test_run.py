@@ -243,6 +243,7 @@ print(outcome.stop.name, len(outcome.trace))
 """
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_while_threads_are_evaluating_returns_the_best_so_far():
     here = str(Path(__file__).parent)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])}
