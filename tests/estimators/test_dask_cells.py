@@ -96,12 +96,14 @@ def test_narrow_kernels_get_cells(data, monkeypatch):
 def test_machines_that_have_cells_only(data):
     X, y = data
     rows, labels = da.from_array(X, chunks=100), da.from_array(np.digitize(y, [-0.5, 0.7]), chunks=100)
-    hinge = KernelSVC(KERNEL, C=1.0, loss="hinge")
+    hinge = KernelSVC(KERNEL, C=1.0, loss="hinge", criterion="evidence-ep")
     softmax = KernelLogisticRegression(KERNEL, C=1.0, multi_class="multinomial")
     for model in (hinge, softmax):
         with pytest.raises(ValueError, match=r"through landmarks, .* Use gram='cells'"):
             model.fit(rows, labels)
         assert model.set_params(gram="cells").fit(rows, labels).partitions_.n_cells
+    # A criterion that can be read cell by cell makes cells the form that is taken by itself.
+    assert KernelSVC(KERNEL, C=1.0, loss="hinge").fit(rows, labels).partitions_.n_cells
 
 
 def test_copies_of_one_point_do_not_make_a_large_cell(data):

@@ -70,8 +70,8 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
         An unpenalised constant, or one that is part of the kernel. ``None`` is ``"kernel"`` for the criteria that need
         it (``"evidence-ep"``, ``"evidence-hmc"``, ``"jaakkola-haussler"``), else ``"free"``.
     criterion : str or object, default=None
-        The cost that tuning minimises; see ``foldless.criteria``. ``None`` is ``"smoothed-span"`` for the squared hinge;
-        for the hinge ``"evidence-ep"``, or ``"span"`` with ``bias="free"`` (``"gacv"`` if nothing is left to tune).
+        The cost that tuning minimises; see ``foldless.criteria``. ``None`` is ``"smoothed-span"`` for the squared hinge
+        and ``"span"`` for the hinge (``"gacv"`` if nothing is left to tune).
     :shared: search n_starts max_evaluations time_budget gram n_components landmarks cell_size
     class_weight : dict or "balanced", default=None
         Weights of the classes.
@@ -240,8 +240,6 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
             return as_criterion(self.criterion)
         if self.loss == "squared_hinge":
             return as_criterion("smoothed-span")
-        if self.bias != "free":
-            return as_criterion("evidence-ep")
         # The span may be undefined at the one point that is left if nothing is tuned.
         return as_criterion("span" if self._tunes() else "gacv")
 
