@@ -1,13 +1,16 @@
 """Outputs and losses of left-out rows, against refits."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.special import softmax
 from sklearn.gaussian_process.kernels import RBF
 
-from foldless.criteria.left_out import LeftOutLosses, left_out_outputs, row_losses
+from foldless.criteria.left_out import LeftOutLosses, constant_outputs, left_out_outputs, row_losses
 from foldless.grams import DenseGram
 from foldless.kernels import gram
-from foldless.machines import LSSVM, HingeSVM, Ridge, SmoothMachine, SquaredHingeSVM
+from foldless.machines import LSSVM, HingeSVM, Ridge, SmoothMachine, SoftmaxMachine, SquaredHingeSVM
 from foldless.machines.losses import Logistic
 
 # The share of the largest change that an approximation may miss; rounding for formulas that are exact.
@@ -69,3 +72,23 @@ def test_the_unit_of_weights_that_are_no_counts_does_not_matter(rng):
         LeftOutLosses(losses, scale * weights).excess(LeftOutLosses(0 * losses)) for scale in (1e-2, 1e-5)
     )
     assert small == pytest.approx(smaller, rel=1e-12)
+
+
+def test_losses_of_classes_that_are_fitted_together_are_minus_log_probabilities(rng):
+    Z, own = rng.normal(size=(5, 3)), np.array([0, 1, 2, 1, 0])
+    Y = 2.0 * np.eye(3)[own] - 1
+    expected = -np.log(softmax(Z, axis=1)[np.arange(5), own])
+    assert row_losses(SoftmaxMachine(1.0), Y, Z) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [LSSVM(1.0), HingeSVM(1.0), SquaredHingeSVM(1.0), SmoothMachine(Logistic()), SoftmaxMachine(1.0)],
+)
+def test_no_constant_has_a_lower_loss_than_the_best_one(machine, rng):
+    columns = 3 if isinstance(machine, SoftmaxMachine) else 1
+    Y = 2.0 * np.eye(3)[rng.choice(3, size=50, p=[0.6, 0.3, 0.1])][:, :columns] - 1
+    weighted = replace(machine, weights=rng.uniform(1, 3, size=50))
+    mean_loss = lambda constant: LeftOutLosses.of(weighted, Y, np.broadcast_to(constant, Y.shape)).mean
+    best = constant_outputs(weighted, Y)
+    assert all(mean_loss(best) <= mean_loss(best + step) + 1e-12 for step in rng.normal(size=(50, columns)))

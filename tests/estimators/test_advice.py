@@ -15,6 +15,7 @@ from foldless.core.errors import (
     ConstantPredictionWarning,
     InputScaleWarning,
     ManyParametersWarning,
+    NoGainWarning,
 )
 from foldless.datasets import make_ripley
 from foldless.estimators.registry import MACHINES
@@ -87,6 +88,30 @@ def test_a_constant_class_is_noticed(rng):
 def test_a_constant_number_is_noticed(name, rng):
     with pytest.warns(ConstantPredictionWarning, match="the same number everywhere"):
         MACHINES[name].estimator().fit(np.ones((60, 2)), rng.poisson(3.0, size=60))
+
+
+@pytest.mark.parametrize("name", TUNED)
+def test_noise_is_never_taken_for_a_relation_in_silence(name):
+    """If left-out rows are predicted no better than by a constant, some advice says so; with a relation none does."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X, relation = rng.normal(size=(100, 3)), rng.poisson(2.0, size=100)
+        y = relation % 2 if MACHINES[name].task == "classification" else relation
+        model = MACHINES[name].estimator()
+        found = {NoGainWarning, ConstantPredictionWarning} & set(advice(model, X, y))
+        if MACHINES[name].task == "classification":
+            gains = np.mean(model.loo_predict_ == y) > max(np.mean(y), 1 - np.mean(y))
+        else:
+            gains = np.mean((model.loo_predict_ - y) ** 2) < np.var(y)
+        assert found or gains
+    assert NoGainWarning not in advice(MACHINES[name].estimator(), *problem(MACHINES[name].task))
+
+
+def test_outputs_that_tell_rare_classes_apart_are_a_gain(rng):
+    """No label is ever better than the commonest one here, and yet the probabilities say something."""
+    X = rng.uniform(-1, 1, size=(400, 1))
+    y = (rng.uniform(size=400) < 0.2 + 0.2 * X[:, 0]).astype(int)
+    assert NoGainWarning not in advice(KernelLogisticRegression(), X, y)
 
 
 def test_a_constant_target_is_predicted_without_advice(rng):

@@ -195,6 +195,16 @@ class ConstantPredictionWarning(AdviceWarning):
         )
 
 
+class NoGainWarning(AdviceWarning):
+    """Left-out rows are predicted no better than by a constant."""
+
+    def __init__(self, loss: float, constant_loss: float, what: str):
+        super().__init__(
+            f"rows left out of the fit are predicted no better than by {what} for all of them (mean loss {loss:.3g} against "
+            f"{constant_loss:.3g}): no relation to the inputs was found. Scale the inputs, try another kernel, or look for informative columns."
+        )
+
+
 class InputScaleWarning(AdviceWarning):
     """Columns of very different scales share one length scale."""
 

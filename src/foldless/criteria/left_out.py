@@ -10,17 +10,20 @@ from functools import singledispatch
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import logsumexp
 
 from foldless.core.contracts import Machine, Matrix, Vector
 from foldless.core.errors import Undefined
 from foldless.core.gram import Rows
 from foldless.core.standard_error import mean_and_error
-from foldless.core.targets import weighted_mean
+from foldless.core.targets import class_index, weighted_mean
 from foldless.criteria.derivatives.svm import span_margins
 from foldless.criteria.loo import loo_outputs
+from foldless.machines.base import row_weights
 from foldless.machines.columnwise import ColumnwiseSolutions
 from foldless.machines.least_squares.solution import LinearSolution
 from foldless.machines.smooth import SmoothMachine
+from foldless.machines.softmax import SoftmaxMachine
 from foldless.machines.svm import HingeSVM, SquaredHingeSVM, SVMSolution
 
 
@@ -64,10 +67,37 @@ def _(machine: SmoothMachine, Y: Matrix, outputs: Matrix) -> Vector:
     return np.asarray(np.mean(machine.loss.value(Y, outputs), axis=1))
 
 
+@row_losses.register
+def _(machine: SoftmaxMachine, Y: Matrix, outputs: Matrix) -> Vector:
+    return np.asarray(logsumexp(outputs, axis=1) - outputs[np.arange(len(Y)), class_index(Y)])
+
+
 @row_losses.register(HingeSVM)
 @row_losses.register(SquaredHingeSVM)
 def _(machine: Any, Y: Matrix, outputs: Matrix) -> Vector:
     return np.asarray(np.mean(machine.loss.value(Y * outputs), axis=1))
+
+
+@singledispatch
+def constant_outputs(machine: Machine, Y: Matrix) -> Matrix:
+    """Return the outputs (1, k) of the best machine that ignores its inputs."""
+    return np.atleast_2d(np.average(Y, axis=0, weights=machine.loss_weights))
+
+
+@constant_outputs.register
+def _(machine: SmoothMachine, Y: Matrix) -> Matrix:
+    weights = row_weights(machine, len(Y))
+    return np.array([[machine.loss.start(y, weights) for y in Y.T]])
+
+
+@constant_outputs.register
+def _(machine: SoftmaxMachine, Y: Matrix) -> Matrix:
+    return np.log(np.atleast_2d(np.average(Y > 0, axis=0, weights=machine.loss_weights)))
+
+
+@constant_outputs.register
+def _(machine: HingeSVM, Y: Matrix) -> Matrix:
+    return np.sign(np.atleast_2d(np.average(Y, axis=0, weights=machine.loss_weights)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,15 +8,17 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.gaussian_process.kernels import Kernel
 
-from foldless.core.contracts import Matrix
+from foldless.core.contracts import Machine, Matrix
 from foldless.core.errors import (
     AdviceWarning,
     BoundWarning,
     ConstantPredictionWarning,
     InputScaleWarning,
     ManyParametersWarning,
+    NoGainWarning,
 )
-from foldless.core.targets import class_index, is_pm1
+from foldless.core.targets import class_index, error_fraction, is_pm1
+from foldless.criteria.left_out import LeftOutLosses, constant_outputs
 from foldless.kernels import Categorical, Columns
 from foldless.tuning.result import Selection
 from foldless.tuning.search_space import SearchSpace
@@ -97,3 +99,14 @@ def constant_warning(outputs: Matrix, Y: Matrix) -> ConstantPredictionWarning | 
     varies = np.std(Y, axis=0)
     constant = np.any(varies) and np.all(np.std(outputs, axis=0) <= CONSTANT_FRACTION * varies)
     return ConstantPredictionWarning("number") if constant else None
+
+
+def no_gain_warning(machine: Machine, Y: Matrix, left_out: Matrix) -> NoGainWarning | None:
+    """Return a warning if left-out outputs (n, k) have no lower loss than the best constant, nor fewer errors if they are of classes."""
+    constant = np.broadcast_to(constant_outputs(machine, Y), Y.shape)
+    ours, others = (LeftOutLosses.of(machine, Y, outputs) for outputs in (left_out, constant))
+    classes = is_pm1(Y)
+    errors = [error_fraction(Y, outputs, machine.loss_weights) for outputs in (left_out, constant)]
+    if ours.mean < others.mean or (classes and errors[0] < errors[1]):
+        return None
+    return NoGainWarning(ours.mean, others.mean, "the commonest class" if classes else "the mean")

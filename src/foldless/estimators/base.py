@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from foldless.core.contracts import Machine, Matrix, Vector
-from foldless.core.errors import AdviceWarning, UnreadableSolution
+from foldless.core.errors import AdviceWarning, ConstantPredictionWarning, UnreadableSolution
 from foldless.core.linalg import check_semidefinite
 from foldless.core.magnitude import check_magnitude
 from foldless.core.targets import MIN_ROWS, check_targets, class_index, encode_labels, one_versus_rest
@@ -24,6 +24,7 @@ from foldless.criteria.base import Criterion
 from foldless.estimators.advice import (
     bound_warning,
     constant_warning,
+    no_gain_warning,
     parameters_warning,
     scale_warning,
     warn_about,
@@ -259,6 +260,10 @@ class BaseKernelEstimator(DocLinkMixin, CallbackMixin, LeftOutMixin, BaseEstimat
             names = getattr(self, "feature_names_in_", range(X.shape[1]))
             found.append(scale_warning(selection.objective.kernel, X, names))
             found.append(constant_warning(outputs, Y[:ADVICE_MAX_ROWS]))
+        if "_left_out" in self.__dict__ and not any(
+            isinstance(one, ConstantPredictionWarning) for one in found
+        ):
+            found.append(no_gain_warning(selection.machine, Y, self._left_out))
         warn_about(found)
 
     @property
