@@ -10,7 +10,8 @@ from foldless.core.errors import Undefined
 from foldless.criteria.base import AMPLITUDE_BOUNDS, Criterion, reads
 from foldless.criteria.derivatives.smooth import laplace_evidence
 from foldless.criteria.derivatives.svm import implicit_step
-from foldless.criteria.posteriors.ep import SITES, expectation_propagation
+from foldless.criteria.posteriors.ep import expectation_propagation
+from foldless.criteria.posteriors.sites import SITES
 from foldless.grams.adjoints import add_symmetric, embed
 from foldless.machines import SmoothMachine
 from foldless.machines.columnwise import ColumnwiseSolutions

@@ -9,7 +9,8 @@ import numpy as np
 from foldless.core.contracts import Adjoint, Machine, Reading, Vector
 from foldless.core.errors import Undefined, UnsuitableBias
 from foldless.criteria.base import Criterion, reads
-from foldless.criteria.posteriors.ep import SITES, EPPosterior, expectation_propagation
+from foldless.criteria.posteriors.ep import EPPosterior, expectation_propagation
+from foldless.criteria.posteriors.sites import SITES
 from foldless.machines.svm import SquaredHingeSolution, SupportProblem, SVMSolution
 
 

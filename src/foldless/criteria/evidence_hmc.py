@@ -18,8 +18,9 @@ from foldless.core.errors import UnsuitableBias
 from foldless.core.linalg import symmetric
 from foldless.criteria.base import Criterion, reads
 from foldless.criteria.posteriors.diagnostics import effective_draws, rhat
-from foldless.criteria.posteriors.ep import SITES, EPPosterior, expectation_propagation
+from foldless.criteria.posteriors.ep import EPPosterior, expectation_propagation
 from foldless.criteria.posteriors.sampling import Reference, Target, draws
+from foldless.criteria.posteriors.sites import SITES
 from foldless.grams.adjoints import symmetric_operator
 from foldless.machines.svm import SquaredHingeSolution, SupportProblem, SVMSolution
 

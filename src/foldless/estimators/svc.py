@@ -14,8 +14,8 @@ from foldless.core.targets import class_index
 from foldless.criteria import loo_outputs
 from foldless.criteria.base import Criterion
 from foldless.criteria.left_out import left_out_outputs
-from foldless.criteria.posteriors.ep import HingeSite, SquaredHingeSite
 from foldless.criteria.posteriors.prediction import log_odds, variance_matrix
+from foldless.criteria.posteriors.sites import HingeSite, SquaredHingeSite
 from foldless.estimators.base import (
     BaseKernelClassifier,
     CriterionLike,

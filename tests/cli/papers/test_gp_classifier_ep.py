@@ -9,7 +9,8 @@ from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from foldless.cli.papers.gp_classifier_ep import GaussianProcessEP
-from foldless.criteria.posteriors.ep import ProbitSite, expectation_propagation
+from foldless.criteria.posteriors.ep import expectation_propagation
+from foldless.criteria.posteriors.sites import ProbitSite
 from foldless.grams import DenseGram, LowRankGram
 from oracles.klr import directional, rbf, root
 

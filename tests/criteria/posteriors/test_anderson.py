@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from foldless.criteria.posteriors.anderson import FixedPoint
-from foldless.criteria.posteriors.ep import HingeSite, expectation_propagation
+from foldless.criteria.posteriors.ep import expectation_propagation
+from foldless.criteria.posteriors.sites import HingeSite
 from foldless.grams import DenseGram
 
 

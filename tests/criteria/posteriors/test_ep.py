@@ -7,12 +7,8 @@ from scipy.integrate import quad
 from foldless.core.errors import UnsuitableBias
 from foldless.criteria import EvidenceEP
 from foldless.criteria.evidence_ep import ep_posterior
-from foldless.criteria.posteriors.ep import (
-    HingeSite,
-    SquaredHingeSite,
-    class_probability,
-    expectation_propagation,
-)
+from foldless.criteria.posteriors.ep import class_probability, expectation_propagation
+from foldless.criteria.posteriors.sites import HingeSite, SquaredHingeSite
 from foldless.kernels import gram, pullback
 from foldless.machines import HingeSVM, SquaredHingeSVM
 from foldless.machines.losses import Hinge, SquaredHinge

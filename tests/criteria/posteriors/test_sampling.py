@@ -8,8 +8,9 @@ import pytest
 from foldless.core.errors import UnsuitableBias
 from foldless.criteria import EvidenceHMC
 from foldless.criteria.posteriors.diagnostics import effective_draws, rhat
-from foldless.criteria.posteriors.ep import HingeSite, SquaredHingeSite, expectation_propagation
+from foldless.criteria.posteriors.ep import expectation_propagation
 from foldless.criteria.posteriors.sampling import Reference, Target, draws, gold_sollich_draws, slice_round
+from foldless.criteria.posteriors.sites import HingeSite, SquaredHingeSite
 from foldless.kernels import gram, pullback
 from foldless.machines import HingeSVM, SquaredHingeSVM
 from foldless.machines.losses import Hinge, SquaredHinge

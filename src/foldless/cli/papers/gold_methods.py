@@ -24,7 +24,8 @@ from foldless.criteria import (
 )
 from foldless.criteria.base import Criterion
 from foldless.criteria.evidence_ep import ep_posterior
-from foldless.criteria.posteriors.ep import HingeSite, class_probability
+from foldless.criteria.posteriors.ep import class_probability
+from foldless.criteria.posteriors.sites import HingeSite
 from foldless.estimators.kernel_search.ensemble import criterion_weights, members_and_weights
 from foldless.grams.builders import DenseBuilder
 from foldless.kernels import gram

@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from foldless.core.contracts import Matrix, Vector
 from foldless.core.errors import Undefined
-from foldless.criteria.posteriors.ep import ProbitSite, expectation_propagation
+from foldless.criteria.posteriors.ep import expectation_propagation
+from foldless.criteria.posteriors.sites import ProbitSite
 from foldless.grams.builders import DenseBuilder
 from foldless.kernels import gram
 from foldless.kernels.evaluate import diagonal
