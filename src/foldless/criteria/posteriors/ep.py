@@ -12,7 +12,8 @@ derivatives of :math:`\ln Z` in m,
 .. math:: \tau_i = \frac{-d_2}{1 + v d_2}, \qquad \nu_i = \frac{d_1 - m\,d_2}{1 + v d_2}.  \tag{2}
 
 All sites move at once, damped (k equal rows react to each other, and settle only with a damping of about 1 / k) and mixed
-(:mod:`foldless.criteria.posteriors.anderson`). At the fixed point
+(:mod:`foldless.criteria.posteriors.anderson`); where that is not enough, their means are searched for along a line first
+(:mod:`foldless.criteria.posteriors.newton_means`). At the fixed point
 
 .. math:: \ln Z_{EP} = \sum_i c_i - \tfrac12 \ln\det(I + S K S) + \tfrac12 \nu'\mu, \qquad
           c_i = \ln Z_i + \tfrac12 \ln(1 + \tau v) - \frac{2 m\nu + \nu^2 v - m^2\tau}{2(1 + \tau v)},  \tag{3}
@@ -37,19 +38,20 @@ from foldless.core.contracts import Adjoint, Gram, Matrix, Vector
 from foldless.core.errors import Undefined
 from foldless.core.gram import Factor
 from foldless.criteria.posteriors.anderson import FixedPoint
+from foldless.criteria.posteriors.newton_means import NewtonMeans
 from foldless.criteria.posteriors.sites import Site, Tilted
 from foldless.grams.adjoints import add_symmetric
 
 # Change of the sites, relative to the largest of them, at which the fixed point counts as reached.
 SITE_TOLERANCE = 1e-10
-EP_MAX_ROUNDS = 1000
-# Sites that still change by half of their size after so many rounds will not settle.
-STALL_ROUNDS, STALL_CHANGE = 300, 0.5
+EP_MAX_ROUNDS = 300
+# Sites that change by more than this fraction after so many plain rounds get the help of Newton's method.
+PLAIN_ROUNDS, PLAIN_MAX_CHANGE = 15, 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class EPPosterior:
-    """The Gaussian at the fixed point.
+    """The Gaussian of the sites, as a rule at their fixed point.
 
     Attributes
     ----------
@@ -88,6 +90,12 @@ class EPPosterior:
     def b(self) -> Vector:
         """Coefficients of the posterior mean: ``mu = K b``."""
         return self.nu - self.tau * self.mu
+
+    def matching_sites(self) -> tuple[Vector, Vector]:
+        """Return the sites that match the moments of cavities times factors; eq. (2)."""
+        bend, v = self.tilted.minus_d2, self.variance
+        scale = 1 - v * bend
+        return bend / scale, (self.y * self.tilted.d1 + self.mean * bend) / scale
 
     @property
     def constants(self) -> Vector:
@@ -151,28 +159,70 @@ def expectation_propagation(
     Undefined
         If the sites do not settle.
     """
-    n = gram.n
-    sites = FixedPoint(np.zeros(2 * n) if start is None else np.concatenate(start))
+    sites = SettlingSites(np.zeros(2 * gram.n) if start is None else np.concatenate(start))
     for rounds in range(1, EP_MAX_ROUNDS + 1):
-        tau, nu = sites.x[:n], sites.x[n:]
-        factor = gram.factor(tau)
-        V, one_minus, mu = factor.covariance_diag(), factor.inverse_diag(), factor.covariance(nu)
-        v, m = V / one_minus, (mu - V * nu) / one_minus  # eq. (1)
-        tilted = site.tilted(y * m, v)
-        scale = 1 - v * tilted.minus_d2
-        new_tau, new_nu = tilted.minus_d2 / scale, (y * tilted.d1 + m * tilted.minus_d2) / scale  # eq. (2)
-        change = max(_relative(new_tau, tau), _relative(new_nu, nu))
+        found = _gaussian(gram, y, site, sites.x, rounds)
+        tau, nu = found.matching_sites()
+        change = max(_relative(tau, found.tau), _relative(nu, found.nu))
         if not np.isfinite(change):
             raise Undefined("expectation propagation left the finite numbers.")
-        if rounds > STALL_ROUNDS and change > STALL_CHANGE:
-            break
         if sites.settled(change, tolerance):
-            return EPPosterior(gram, y, site, tau, nu, mu, factor, m, v, tilted, rounds)
-        units = np.repeat([_largest(new_tau), _largest(new_nu)], n)
-        sites.advance(
-            np.r_[new_tau - tau, new_nu - nu], change, units, lambda x: np.isfinite(x) & (x[:n] >= 0).all()
-        )
+            return found
+        sites.advance(found, tau, nu, change)
     raise Undefined(f"expectation propagation did not settle in {rounds} rounds (last change {change:.1e}).")
+
+
+def _gaussian(gram: Gram, y: Vector, site: Site, x: Vector, rounds: int) -> EPPosterior:
+    """Return the Gaussian of the sites x = (tau, nu), which is the posterior where they are at their fixed point."""
+    tau, nu = np.split(x, 2)
+    factor = gram.factor(tau)
+    V, one_minus, mu = factor.covariance_diag(), factor.inverse_diag(), factor.covariance(nu)
+    v, m = V / one_minus, (mu - V * nu) / one_minus  # eq. (1)
+    return EPPosterior(gram, y, site, tau, nu, mu, factor, m, v, site.tilted(y * m, v), rounds)
+
+
+class SettlingSites:
+    """Plain rounds, and Newton's method for the means where those do not settle.
+
+    Parameters
+    ----------
+    x : array of shape (2 n,)
+        The first sites: precisions, then shifts.
+    """
+
+    def __init__(self, x: Vector) -> None:
+        self._plain, self._rounds = FixedPoint(x), 0
+        self._newton: NewtonMeans | None = None
+
+    @property
+    def x(self) -> Vector:
+        """The sites whose Gaussian is next."""
+        return self._plain.x if self._newton is None else self._newton.x
+
+    def settled(self, change: float, tolerance: float) -> bool:
+        """Return whether a change is small enough, or as small as rounding allows."""
+        return self._plain.settled(change, tolerance)
+
+    def advance(self, found: EPPosterior, tau: Vector, nu: Vector, change: float) -> None:
+        """Move on from the Gaussian of ``x``, which asks for sites ``tau`` and ``nu``."""
+        if self._newton is not None and change <= PLAIN_MAX_CHANGE:
+            self._plain, self._rounds, self._newton = FixedPoint(self.x), 0, None
+        self._rounds += 1
+        if self._newton is not None:
+            self._newton.advance(found.mu, found.b, found.variance)
+        elif change > PLAIN_MAX_CHANGE and self._rounds > PLAIN_ROUNDS:
+            self._newton = NewtonMeans(found.site, found.y, found.mu, found.b, found.variance, found.mean)
+        else:
+            self._step(
+                np.r_[tau - found.tau, nu - found.nu],
+                np.repeat([_largest(tau), _largest(nu)], len(tau)),
+                change,
+            )
+
+    def _step(self, residual: Vector, units: Vector, change: float) -> None:
+        """Make a plain or a mixed step; precisions must not become negative."""
+        n = len(residual) // 2
+        self._plain.advance(residual, change, units, lambda x: np.isfinite(x) & (x[:n] >= 0).all())
 
 
 def _relative(new: Vector, old: Vector) -> float:
