@@ -30,6 +30,8 @@ from foldless.searches.checkpoint import Checkpoint
 
 # Optima closer than this fraction of the box in every parameter count as one.
 SAME_OPTIMUM_FRACTION = 0.02
+# An evaluation that is likely to end later than this fraction of the time budget beyond it is not begun.
+TIME_SLACK = 0.2
 # A gain of nats is compared with this many times the loss, or with one nat if that is less.
 SMALL_NATS_FACTOR = 10.0
 
@@ -108,6 +110,9 @@ class SearchRun:
         self._in_nats = isinstance(objective, HasScale) and objective.in_nats
         self._smallest_scale = objective.smallest_scale if isinstance(objective, HasScale) else 0.0
         self._deadline = np.inf if time_budget is None else time.perf_counter() + time_budget
+        self._latest_end = self._deadline + (
+            0.0 if time_budget is None else TIME_SLACK * max(time_budget, 0.0)
+        )
         self._checkpoint = None if checkpoint is None else Checkpoint(checkpoint, box, section)
         self._warm_start: Any = None
         # The lowest value of an evaluation with a warm start, and that start.
@@ -191,8 +196,13 @@ class SearchRun:
             return
         if self.max_evaluations is not None and len(self.trace) >= self.max_evaluations:
             raise SearchHalted(Stop.BUDGET)
-        if time.perf_counter() >= self._deadline:
+        if self._is_late():
             raise SearchHalted(Stop.TIME)
+
+    def _is_late(self) -> bool:
+        """Return whether the time is over, or will be long before an evaluation like the latest one ends."""
+        now, seconds = time.perf_counter(), self.trace[-1].seconds if self.trace else 0.0
+        return now >= self._deadline or now + seconds > self._latest_end
 
     def run_parts(self, tasks: Sequence[Callable[["SearchRun"], Stop]]) -> list[Stop]:
         """Run parts of the search, each on a run of its own, and return why each ended.
@@ -243,7 +253,8 @@ class SearchRun:
         part = SearchRun(
             self.objective, self.box, max_evaluations=self._budget_of_part(i, n), watch=self.watch
         )
-        part._deadline, part._warm_start = self._deadline, self._warm_start
+        part._deadline, part._latest_end = self._deadline, self._latest_end
+        part._warm_start = self._warm_start
         part._interrupted, part._watch_lock = self._interrupted, self._watch_lock
         part._first_is_free = self._first_is_free and i == 0 and not self.trace
         part._checkpoint = None if self._checkpoint is None else self._checkpoint.part(self._n_parts + i)

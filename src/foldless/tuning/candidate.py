@@ -33,6 +33,7 @@ from foldless.grams.cells import CellTree
 from foldless.kernels.precomputed import is_precomputed
 from foldless.machines import NoMachine
 from foldless.searches.base import Search
+from foldless.searches.run import TIME_SLACK
 from foldless.tuning.last_fit import FittedForm, LastFit, loses
 from foldless.tuning.objective import UNDEFINED_ERRORS, Objective, left_out_losses, with_parameters
 from foldless.tuning.polish import POLISH_MAX_EVALUATIONS, cell_objective
@@ -126,6 +127,11 @@ class Stage:
     def n_rows(self) -> int | None:
         """Rows of the objective."""
         return self.steps[-1].n_rows if self.steps else None
+
+    @property
+    def seconds_of_evaluation(self) -> float:
+        """Median time of an evaluation on these rows; 0 if there was none."""
+        return float(np.median([step.seconds for step in self.steps])) if self.steps else 0.0
 
     def is_near_best(self, step: Step) -> bool:
         """Return whether a step on these rows is worse than the best one by no more than sampling may explain."""
@@ -364,6 +370,8 @@ class CandidateTuner:
         options, left = self.options, self._evaluations_left(before)
         if before is not None and left is not None and left <= 0:
             return before.ended_by(Stop.BUDGET)
+        if before is not None and self._comes_too_late(objective, before, begun):
+            return before.ended_by(Stop.TIME)
         starts, search = space.starts, self.search
         if before is not None and from_optima:
             starts, search = self._starts_after(before, space), search.near_optimum(before.steps)
@@ -428,6 +436,14 @@ class CandidateTuner:
         return optima + [
             theta for theta in others if not any(np.array_equal(theta, known) for known in optima)
         ]
+
+    def _comes_too_late(self, objective: StageObjective, before: Stage, begun: float) -> bool:
+        """Return whether the first evaluation of a stage, which no search goes without, is likely to exceed the time."""
+        left = _seconds_left(self.options.time_budget, begun)
+        if left is None or self.options.time_budget is None:
+            return False
+        expected = before.seconds_of_evaluation * _operations(objective) / _operations(before.objective)
+        return left <= 0 or expected > left + TIME_SLACK * self.options.time_budget
 
     def _evaluations_left(self, before: Stage | None) -> int | None:
         if self.options.max_evaluations is None:
@@ -595,6 +611,11 @@ class CandidateTuner:
 
 def _seconds_left(time_budget: float | None, begun: float) -> float | None:
     return None if time_budget is None else begun + time_budget - time.perf_counter()
+
+
+def _operations(objective: StageObjective) -> float:
+    """Return what an evaluation costs, up to a factor: the cubes of the rows of its fits."""
+    return float(objective.n_rows) * objective.rows_at_once**2
 
 
 def _smaller(a: int | None, b: int | None) -> int | None:
