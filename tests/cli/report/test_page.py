@@ -331,9 +331,11 @@ def test_a_criterion_far_off_is_drawn_at_the_edge_and_named_in_full():
     ("value", "written"),
     [
         (1423.4, "1420"),
-        (-98765, "-98800"),
-        (123456, "1.23e5"),
-        (1e7, "1e7"),
+        (999.9, "1000"),
+        (-98765, "-98,800"),
+        (123456, "123,000"),
+        (1e7, "10,000,000"),
+        (1.234e9, "1.23e9"),
         (0.000927, "0.000927"),
         (0, "0"),
     ],
@@ -536,7 +538,7 @@ def test_the_data_section_has_a_line_per_column_of_the_file(shop):
 def test_thresholds_follow_the_costs(shop):
     ours = Findings(shop).left_out
     lines = cost_table(ours)
-    assert [line[2] for line in lines][3] == "0.5"
+    assert [line[2] for line in lines][3] == "0.50"
     missed = [int(line[3].split()[0]) for line in lines]
     assert missed == sorted(missed)
     counts = threshold_counts(ours)

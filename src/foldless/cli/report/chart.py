@@ -33,7 +33,8 @@ def shortened(name: object, max_characters: int = NAME_MAX_CHARACTERS) -> str:
 class Axis:
     """One axis: its title and its ends; ``log`` for powers of ten, ``names`` for one tick per name, counted from 0.
 
-    ``percent`` writes ticks as percentages; ``whole`` leaves out ticks between whole numbers.
+    ``percent`` writes ticks as percentages; ``whole`` leaves out ticks between whole numbers; ``dates`` counts days since 1970 and
+    has ticks at the beginnings of years, months or days.
     """
 
     title: str
@@ -43,6 +44,7 @@ class Axis:
     names: tuple[str, ...] = ()
     percent: bool = False
     whole: bool = False
+    dates: bool = False
 
     def place(self, values: ArrayLike) -> Vector:
         """Return positions along the axis, 0 at its low end and 1 at its high end."""

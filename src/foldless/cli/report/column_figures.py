@@ -1,6 +1,7 @@
 """Figures of the columns of the file, of the simple models, and of the learning curve."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from foldless.cli.report.chart import (
 from foldless.cli.report.class_figures import CURVE_COLOURS, CURVE_MAX_CLASSES
 from foldless.cli.report.columns import Dependence, Importance
 from foldless.cli.report.numbers import number, percent
+from foldless.cli.report.root_curve import RootCurve
 from foldless.cli.report.scores import Score
 from foldless.cli.report.svg import sparkline
 from foldless.cli.report.verdict import interval_text, score_text
@@ -54,19 +56,20 @@ def important(found: Importance, unit: str) -> Chart:
 def answer_axis(found: Sequence[Dependence], classes: Sequence[Any] | None, target: str) -> Axis:
     """Return the axis that all figures of partial dependence share, so that large effects look large."""
     shown = [column for one in found for _, _, column in _answers_shown(one.answers, classes)]
-    title = f"mean prediction of {shortened(target)}" if classes is None else "mean probability"
-    return axis(title, *shown, percent=classes is not None)
+    if classes is None:
+        return axis(f"mean prediction of {shortened(target)}", *shown)
+    which = f" of “{shortened(classes[1], 14)}”" if len(classes) == 2 else ""
+    return axis(f"mean probability{which}", *shown, percent=True)
 
 
 def dependent(found: Dependence, classes: Sequence[Any] | None, y: Axis) -> Chart:
-    """Return the mean answer against the values of a column: lines for a number, dots for the levels of a category."""
+    """Return the mean answer against the values of a column: lines for numbers and dates, dots for the levels of a category."""
     shown = _answers_shown(found.answers, classes)
-    if found.column.code.kind == "number":
+    if found.column.code.kind != "category":
         x = np.asarray(found.values, dtype=float)
         lines = tuple(Line(x, column, colour, name) for name, colour, column in shown)
-        return Chart(
-            (*lines, *_dots(x, found, shown, classes)), axis(shortened(found.column.name), x), y, 260
-        )
+        along = replace(axis(shortened(found.column.name), x), dates=found.column.code.kind == "date")
+        return Chart((*lines, *_dots(x, found, shown, classes)), along, y, 260)
     places = np.arange(len(found.values), dtype=float)
     names = named_axis(shortened(found.column.name), found.values)
     return Chart(_dots(places, found, shown, classes, named=True), names, y, 260)
@@ -88,7 +91,7 @@ def _dots(
     named: bool = False,
 ) -> tuple[Dots, ...]:
     write = number if classes is None else percent
-    values = [shortened(v) if isinstance(v, str) else number(v) for v in found.values]
+    values = [_value_text(found.column.code.kind, value) for value in found.values]
     return tuple(
         Dots(
             x,
@@ -100,6 +103,13 @@ def _dots(
         )
         for name, colour, column in shown
     )
+
+
+def _value_text(kind: str, value: Any) -> str:
+    """Return a value of a column for people."""
+    if kind == "date":
+        return str(np.datetime64(int(np.floor(value)), "D"))
+    return shortened(value) if kind == "category" else number(value)
 
 
 def models(names: Sequence[str], found: Sequence[Score]) -> Chart:
@@ -121,7 +131,7 @@ def models(names: Sequence[str], found: Sequence[Score]) -> Chart:
     return Chart(marks, x, named_axis("", [names[i] for i in order]), 90 + 34 * len(order))
 
 
-def learning(curve: LearningCurve, loss: str) -> Chart:
+def learning(curve: LearningCurve | RootCurve, loss: str) -> Chart:
     """Return the left-out loss against the number of rows, and its continuation with a band of two standard errors."""
     tips = [
         f"{int(n)} rows: {number(v)} ± {number(2 * e)}"

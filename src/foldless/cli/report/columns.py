@@ -22,6 +22,7 @@ from foldless.cli.files.dates import date_parts
 from foldless.cli.files.encoding import Code
 from foldless.cli.report.scores import row_log_losses
 from foldless.core.contracts import Matrix, Vector
+from foldless.inspection.metrics import prediction_error
 
 IMPORTANCE_MAX_ROWS, IMPORTANCE_MIN_ROWS, IMPORTANCE_MAX_PREDICTIONS = 500, 50, 20_000
 IMPORTANCE_MAX_COLUMNS = 200
@@ -95,9 +96,9 @@ class _Judge:
     on_held_out: bool
 
     def rises(self, column: OriginalColumn, rng: np.random.Generator) -> Vector:
-        """Return the rise of the mean loss in each of a few shuffles."""
-        before = self._losses(self.unseen).mean()
-        return np.array([self._losses(self._moved(column, rng)).mean() - before for _ in range(SHUFFLES)])
+        """Return the rise of the loss in each of a few shuffles."""
+        before = self._loss(self.unseen)
+        return np.array([self._loss(self._moved(column, rng)) - before for _ in range(SHUFFLES)])
 
     def _moved(self, column: OriginalColumn, rng: np.random.Generator) -> NDArray[Any]:
         X, places = self.X.copy(), list(column.places)
@@ -111,10 +112,12 @@ class _Judge:
         p = np.exp(p - p.max(axis=1, keepdims=True))
         return p / p.sum(axis=1, keepdims=True)
 
-    def _losses(self, given: NDArray[Any]) -> Vector:
+    def _loss(self, given: NDArray[Any]) -> float:
+        """Return the mean log loss of probabilities, or the root mean squared error of numbers."""
         if not self.experiment.is_classification:
-            return (self.y - given) ** 2
-        return row_log_losses(given, np.searchsorted(self.experiment.estimator.classes_, self.y))
+            return prediction_error(self.y, given, False)
+        codes = np.searchsorted(self.experiment.estimator.classes_, self.y)
+        return float(row_log_losses(given, codes).mean())
 
 
 def answers(experiment: Experiment, X: Matrix) -> NDArray[Any]:
@@ -148,7 +151,8 @@ def _sample(n: int, n_columns: int) -> NDArray[np.intp]:
 class Dependence:
     """The mean answer of the model when every row is given the same value of a column.
 
-    ``values`` are numbers, or the levels of a category; ``answers`` has one row per value: probabilities, or one number.
+    ``values`` are numbers, days since 1970, or the levels of a category; ``answers`` has one row per value: probabilities, or one
+    number.
     """
 
     column: OriginalColumn
@@ -181,7 +185,7 @@ def _settings(experiment: Experiment, column: OriginalColumn) -> Iterator[tuple[
     if column.code.kind == "date":
         days = experiment.X[:, column.places[0]]
         when = (np.linspace(days.min(), days.max(), DEPENDENCE_DATES) * 86_400).astype("datetime64[s]")
-        yield from zip(np.datetime_as_string(when, "D").tolist(), date_parts(when, column.code.parts))
+        yield from zip(when.astype(float) / 86_400, date_parts(when, column.code.parts))
         return
     for level in column.code.levels[:DEPENDENCE_MAX_LEVELS]:
         yield level, [float(shown == level) for shown in column.code.shown]

@@ -8,7 +8,7 @@ import numpy as np
 from foldless.cli.experiment import Experiment
 from foldless.cli.report import column_figures
 from foldless.cli.report.columns import OriginalColumn, dependence, importance, original_columns
-from foldless.cli.report.numbers import count, listing, number, percent
+from foldless.cli.report.numbers import count, from_table, listing, number, percent
 from foldless.cli.report.parts import Drawn, Grid, Panel, Section
 from foldless.cli.report.scores import Unseen
 from foldless.cli.report.verdict import Findings
@@ -28,7 +28,7 @@ def columns_section(findings: Findings) -> Iterator[Section]:
     if found is None:
         return
     classes = list(experiment.estimator.classes_) if experiment.is_classification else None
-    unit = "log loss" if experiment.is_classification else "mean squared error"
+    unit = "log loss" if experiment.is_classification else "RMSE"
     where = "on the rows held out" if found.on_held_out else "for rows left out"
     words = [
         f"How much worse the predictions get {where} when the values of one column are shuffled. This shows what the model uses, not "
@@ -44,14 +44,14 @@ def columns_section(findings: Findings) -> Iterator[Section]:
     top = [column for column, rise in zip(found.columns, found.rise) if rise > 0][:DEPENDENCE_PANELS]
     effects = [dependence(experiment, column) for column in top]
     y = column_figures.answer_axis(effects, classes, str(experiment.table.target_name))
+    what = f"{y.title[:1].upper()}{y.title[1:]}"
     for i, effect in enumerate(effects):
         chart = column_figures.dependent(effect, classes, y)
-        what = "probability" if classes else "prediction"
         panels.append(
             Panel(
                 f"dependence{i}",
                 effect.column.name,
-                f"Mean {what} when every row is given this value (partial dependence).",
+                f"{what} when every row is given this value (partial dependence).",
                 chart,
             )
         )
@@ -71,21 +71,30 @@ def suspicious_section(findings: Findings) -> Iterator[Section]:
             "Each row was predicted by the model without that row. These are the rows whose value in the table is furthest from that "
             "prediction: perhaps wrong labels or measurements, perhaps unusual cases. Rows are counted from 1, without the header."
         ],
-        Grid(*_suspicious_cells(left_out, rows, experiment.places), "suspicious"),
+        Grid(*_suspicious_cells(left_out, rows, _row_names(experiment)), "suspicious"),
     )
 
 
-def _suspicious_cells(unseen: Unseen, rows: Any, places: Any) -> tuple[tuple[str, ...], list[list[Any]]]:
+def _row_names(experiment: Experiment) -> list[str]:
+    """Return for every training row its number in the file, after its name if it has one."""
+    table, numbers = experiment.table, [f"row {place + 1}" for place in experiment.places]
+    if table.ids is None:
+        return numbers
+    names = dict(zip(table.places.tolist(), table.ids))
+    return [f"{names[place]} ({row})" for place, row in zip(experiment.places.tolist(), numbers)]
+
+
+def _suspicious_cells(unseen: Unseen, rows: Any, names: list[str]) -> tuple[tuple[str, ...], list[list[Any]]]:
     if unseen.classes is None:
         cells = [
-            [f"row {places[i] + 1}", number(float(unseen.y[i])), number(float(unseen.predicted[i])),
+            [names[i], number(float(unseen.y[i])), number(float(unseen.predicted[i])),
              number(float(unseen.y[i] - unseen.predicted[i]))]
             for i in rows.tolist()
         ]  # fmt: skip
         return ("row", "in the table", "predicted without it", "difference"), cells
     p, codes = np.asarray(unseen.probabilities), unseen.codes
     cells = [
-        [f"row {places[i] + 1}", str(unseen.y[i]), str(unseen.predicted[i]), percent(float(p[i, codes[i]]))]
+        [names[i], str(unseen.y[i]), str(unseen.predicted[i]), percent(float(p[i, codes[i]]))]
         for i in rows.tolist()
     ]
     return ("row", "in the table", "predicted without it", "probability of the value in the table"), cells
@@ -109,7 +118,7 @@ def _column_cells(experiment: Experiment, column: OriginalColumn) -> list[Any]:
     absent = f"{missing} ({percent(missing / rows)})" if missing else "none"
     if column.code.kind == "number":
         x = experiment.X[:, column.places[0]]
-        low, middle, high = (number(float(v)) for v in (x.min(), np.median(x), x.max()))
+        low, middle, high = (from_table(float(v)) for v in (x.min(), np.median(x), x.max()))
         values = f"{low} to {high}, median {middle}" if not column.is_constant else f"always {low}"
         return [
             column.name,

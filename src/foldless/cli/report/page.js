@@ -48,10 +48,10 @@
       const cost = (i) => (m * data.costs.missed[i] + a * data.costs.false[i]) /
         (data.costs.positive + data.costs.negative);
       const threshold = a / (m + a), i = place(threshold);
-      answer.textContent = "Threshold " + threshold.toPrecision(2) + ": " + data.costs.missed[i] + " of " +
+      answer.textContent = "Threshold " + threshold.toFixed(2) + ": " + data.costs.missed[i] + " of " +
         data.costs.positive + " missed, " + data.costs.false[i] + " of " + data.costs.negative +
         " false alarms; cost per row " + cost(i).toPrecision(3) + ", " + cost(place(0.5)).toPrecision(3) +
-        " with the threshold 0.5.";
+        " with the threshold 0.50.";
     };
     miss.addEventListener("input", update);
     alarm.addEventListener("input", update);

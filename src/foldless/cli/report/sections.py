@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from foldless.cli.experiment import Experiment
 from foldless.cli.report import class_figures, column_figures, regression_figures
 from foldless.cli.report.data_sections import columns_section, data_section, suspicious_section
+from foldless.cli.report.more_rows import more_rows_section
 from foldless.cli.report.numbers import number, percent
 from foldless.cli.report.parts import Grid, Measured, Panel, Section, filled
 from foldless.cli.report.scores import Unseen, decisive_name, find, scores
@@ -20,8 +20,6 @@ from foldless.estimators.uncertainty.set_mixin import SetMixin
 
 LEVEL, LEVEL_TEXT = 0.9, "90 %"
 UNCERTAIN_MAX_ROWS, INTERVALS_MAX_SHOWN = 150, 60
-# A fall of the loss by less than this fraction is hardly worth twice the rows.
-WORTHWHILE_FALL = 0.02
 
 
 def sections(findings: Findings) -> list[Section]:
@@ -31,7 +29,7 @@ def sections(findings: Findings) -> list[Section]:
         _mistakes,
         _certainty,
         _costs,
-        _more_rows,
+        more_rows_section,
         columns_section,
         suspicious_section,
         data_section,
@@ -199,38 +197,3 @@ def _costs(findings: Findings) -> Iterator[Section]:
         ),
         costs=positive,
     )
-
-
-def _more_rows(findings: Findings) -> Iterator[Section]:
-    experiment = findings.experiment
-    if experiment.loo_outputs is None:
-        return
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            curve = experiment.estimator.learning_curve_
-    except (FoldlessError, np.linalg.LinAlgError):
-        return
-    if len(curve.rows) < 3:
-        return
-    n, now = int(curve.rows[-1]), float(curve.values[-1])
-    value, error = curve.extrapolate([n, 2 * n])
-    fall, spread = float(value[0] - value[1]), float(np.hypot(*error))
-    if fall <= max(WORTHWHILE_FALL * abs(now), spread):
-        answer = f"Hardly: twice as many rows would not clearly lower the {_loss_name(experiment)}."
-    else:
-        answer = f"Yes: twice as many rows would lower the {_loss_name(experiment)} by about {percent(fall / abs(now))}."
-    loss = _loss_name(experiment)
-    yield Section(
-        "rows",
-        "Would more rows help?",
-        [f"{answer} (Left-out {loss}: {number(now)} with {n} rows, about {number(float(value[1]))} ± "
-         f"{number(2 * float(error[1]))} with {2 * n}.)"],
-        panels=[Panel("learning", "Learning curve", "The left-out loss of fits to parts of the rows, at the chosen parameters, "
-                      "continued by a power law; bars and band are two standard errors.",
-                      column_figures.learning(curve, loss))],
-    )  # fmt: skip
-
-
-def _loss_name(experiment: Experiment) -> str:
-    return "loss" if experiment.is_classification else "squared error"

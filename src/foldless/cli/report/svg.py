@@ -12,12 +12,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from foldless.cli.report.chart import Axis, Band, Boxes, Chart, Dots, Line, Mark
+from foldless.cli.report.numbers import GROUPED_MIN_NUMBER, grouped
 from foldless.core.contracts import Vector
 
 WIDTH = 480
 TOP, RIGHT, BOTTOM = 12, 14, 46
 LEGEND_HEIGHT, LETTER_WIDTH = 20, 7.8
 TICKS = 5
+DATE_MIN_TICKS = 3
+# Larger numbers have ticks with powers of ten.
+TICK_MAX_NUMBER = 1e7
 LOG_TICKS_MAX_DECADES = 2.2
 
 
@@ -86,8 +90,26 @@ def ticks(axis: Axis) -> list[tuple[float, str]]:
     """
     if axis.names:
         return [(float(i), name) for i, name in enumerate(axis.names)]
+    if axis.dates:
+        return _date_ticks(axis)
     places = _log_places(axis) if axis.log else _even_places(axis)
     return [(place, _label(place, axis)) for place in places]
+
+
+def _date_ticks(axis: Axis) -> list[tuple[float, str]]:
+    """Return beginnings of years, of months or of days: of the longest of these that the axis holds several of.
+
+    Examples
+    --------
+    >>> _date_ticks(Axis("", 17_897.0, 19_396.0, dates=True))
+    [(18262.0, '2020'), (18628.0, '2021'), (18993.0, '2022'), (19358.0, '2023')]
+    """
+    ends = np.array([axis.low, axis.high]).astype("datetime64[D]")
+    spans = {unit: ends.astype(f"datetime64[{unit}]").astype(int) for unit in "YMD"}
+    unit = next((unit for unit, (first, last) in spans.items() if last - first >= DATE_MIN_TICKS), "D")
+    first, last = spans[unit]
+    found = np.arange(first + 1, last + 1, -(-(last - first) // (TICKS + 1))).astype(f"datetime64[{unit}]")
+    return list(zip(found.astype("datetime64[D]").astype(float).tolist(), found.astype(str).tolist()))
 
 
 def _even_places(axis: Axis) -> list[float]:
@@ -115,11 +137,12 @@ def _label(value: float, axis: Axis) -> str:
     if axis.percent:
         return f"{100 * value:.4g} %"
     size = abs(value)
-    if size and not 1e-3 <= size < 1e6:
+    if size and not 1e-3 <= size < TICK_MAX_NUMBER:
         power = math.floor(math.log10(size) + 1e-9)
         digits = f"{value / 10.0**power:.3g}"
         return ("" if digits == "1" else f"{digits}·") + "10" + str(power).translate(SUPERSCRIPTS)
-    return f"{value:.6g}".replace("-", "−")
+    text = grouped(value) if size >= GROUPED_MIN_NUMBER else f"{value:.6g}"
+    return text.replace("-", "−")
 
 
 def _grid(frame: Frame) -> Iterator[str]:

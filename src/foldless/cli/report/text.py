@@ -9,7 +9,7 @@ import numpy as np
 
 from foldless.cli.experiment import Experiment
 from foldless.cli.report.cautions import cautions
-from foldless.cli.report.numbers import count, listing, number, percent
+from foldless.cli.report.numbers import count, from_table, listing, number, percent
 from foldless.cli.report.tuned import RANGE_MIN_PARAMETERS, tuned_parameters
 from foldless.cli.report.verdict import Findings
 from foldless.core.contracts import Step
@@ -119,7 +119,7 @@ def _criterion(experiment: Experiment) -> str:
 def _target(experiment: Experiment) -> str:
     name, y = experiment.table.target_name, experiment.y
     if not experiment.is_classification:
-        return f"the number “{name}” (from {number(y.min())} to {number(y.max())})"
+        return f"the number “{name}” (from {from_table(y.min())} to {from_table(y.max())})"
     return f"“{name}” ({_classes(experiment, '“{0}” {1} times')})"
 
 
@@ -176,7 +176,8 @@ def target(experiment: Experiment) -> str:
     name = f"{experiment.table.target_name}: "
     if experiment.is_classification:
         return name + _classes(experiment, "“{0}” {1} times ({2})")
-    low, mean, high, spread = (number(float(f(experiment.y))) for f in (np.min, np.mean, np.max, np.std))
+    low, high = (from_table(float(f(experiment.y))) for f in (np.min, np.max))
+    mean, spread = (number(float(f(experiment.y))) for f in (np.mean, np.std))
     return name + f"from {low} to {high}, mean {mean}, standard deviation {spread}"
 
 

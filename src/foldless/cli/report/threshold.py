@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from foldless.cli.report.numbers import number, percent
+from foldless.cli.report.numbers import percent
 from foldless.cli.report.scores import Unseen
 
 COST_PAIRS = ((10, 1), (5, 1), (2, 1), (1, 1), (1, 2), (1, 5), (1, 10))
@@ -28,7 +28,7 @@ def _line(unseen: Unseen, miss: int, alarm: int) -> list[Any]:
     return [
         str(miss),
         str(alarm),
-        number(threshold),
+        f"{threshold:.2f}",
         f"{missed} of {positive.sum()}",
         f"{false} of {(~positive).sum()}",
         right,

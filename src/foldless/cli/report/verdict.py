@@ -1,13 +1,12 @@
 """The verdict: what the model reaches on rows it has not seen, beside simple models, in plain words."""
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from foldless.cli.experiment import Experiment
 from foldless.cli.report.baselines import baselines, judged_rows
-from foldless.cli.report.numbers import listing, number, percent
+from foldless.cli.report.numbers import as_precise, listing, number, percent
 from foldless.cli.report.scores import Score, Unseen, decisive_name, find, gain, scores
 from foldless.core.memo import cached_property
 
@@ -99,19 +98,12 @@ def score_text(score: Score, value: float | None = None) -> str:
     return f"{round(value, 3) + 0:.3f}" if score.name in UNITLESS else number(value)
 
 
-def _like(value: float, other: float) -> str:
-    """Return a number with as many decimals as three digits of another one have: 1.10 beside 0.95, 4.5 beside 12.3."""
-    if not 1e-3 <= abs(other) < 1e3:
-        return number(value)
-    return f"{value:.{2 - math.floor(math.log10(abs(other)))}f}"
-
-
 def interval_text(score: Score) -> str:
     """Return the 95 % interval of a score."""
     if score.is_share or score.name in UNITLESS:
         low, high = score_text(score, score.low), score_text(score, score.high)
     else:
-        low, high = _like(score.low, score.value), _like(score.high, score.value)
+        low, high = as_precise(score.low, score.value), as_precise(score.high, score.value)
     return f"{low.removesuffix(' %')} to {high}"
 
 
