@@ -1,5 +1,6 @@
 """The command line, driven as a user drives it."""
 
+import io
 import json
 import os
 import pty
@@ -576,7 +577,8 @@ def test_a_filled_number_is_told_in_four_digits(tmp_path, capsys):
 
 def test_a_table_without_headings_has_no_empty_line_for_them(ripley, capsys):
     assert run(["tune", str(ripley / "train.csv"), "--target", "side"]) == 0
-    title, *lines = capsys.readouterr().out.rstrip().splitlines()
+    facts = capsys.readouterr().out.partition("On rows that")[0]
+    title, *lines = facts.rstrip().splitlines()
     assert title.split() == ["train.csv:", "side"]
     assert next(line.split()[0] for line in lines if line.strip()) == "leave-one-out"
     assert not any("──" in line for line in lines)
@@ -611,11 +613,43 @@ def test_cautions_are_printed_once_on_the_terminal(tmp_path, capsys):
     assert "caution: " in shown.err
 
 
-def test_the_verdict_is_printed_after_the_report(ripley, monkeypatch, capsys):
+def test_the_verdict_is_printed_with_and_without_a_report(ripley, monkeypatch, capsys):
     monkeypatch.chdir(ripley)
-    asked = ["tune", "train.csv", "--target", "side", "--machine", "logistic", "--report", "verdict.html"]
+    asked = ["tune", "train.csv", "--target", "side", "--machine", "logistic"]
     assert run(asked) == 0
-    assert "Useful: clearly better than" in capsys.readouterr().out
-    assert run([*asked, "--no-baselines"]) == 0
+    printed = capsys.readouterr().out
+    for words in ("commonest class", "logistic regression", "boosted trees", "log loss", "AUC", "Useful: "):
+        assert words in printed
+    assert run([*asked, "--report", "verdict.html"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == printed.splitlines()[-1]
+    assert run([*asked, "--no-baselines", "--report", "verdict.html"]) == 0
     assert "on rows it has not seen." in capsys.readouterr().out
     assert "boosted trees" not in (ripley / "verdict.html").read_text(encoding="utf-8")
+
+
+def test_the_verdict_and_its_scores_are_in_the_json(ripley, capsys):
+    assert (
+        run(["tune", str(ripley / "train.csv"), "--target", "side", "--machine", "logistic", "--json"]) == 0
+    )
+    found = json.loads(capsys.readouterr().out)
+    assert found["verdict"].startswith("Useful: ")
+    assert list(found["models"]) == ["this model", "commonest class", "logistic regression", "boosted trees"]
+    error = found["models"]["this model"]["error"]
+    assert error["value"] == found["loo_error"]
+    assert error["low"] < error["value"] < error["high"]
+
+
+def test_models_that_would_take_long_are_left_to_the_report(ripley, monkeypatch, capsys):
+    monkeypatch.setattr("foldless.cli.report.baselines.QUICK_MAX_CELLS", 10)
+    assert run(["tune", str(ripley / "train.csv"), "--target", "side", "--machine", "logistic"]) == 0
+    said = capsys.readouterr()
+    assert "boosted trees" not in said.out
+    assert "logistic regression" in said.out
+    assert "--report fits them" in said.err
+
+
+def test_standard_input_has_a_name(ripley, monkeypatch, capsys):
+    table = (ripley / "train.csv").read_bytes()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(table))))
+    assert run(["tune", "-", "--target", "side", "--machine", "logistic"]) == 0
+    assert capsys.readouterr().out.startswith("standard input: side")

@@ -14,7 +14,7 @@ from foldless.cli.experiment import Experiment
 from foldless.cli.files.columns import UnusableColumns
 from foldless.cli.files.read_table import Table, read_table
 from foldless.cli.files.sheet import show
-from foldless.cli.report import Findings, write_report
+from foldless.cli.report import Findings, find_out, write_page
 from foldless.core.errors import DataError
 from foldless.estimators.registry import MACHINES
 
@@ -42,6 +42,11 @@ def training_table(path: Path, target: str | None, task: str, machine: str | Non
     return table
 
 
+def source_name(path: Path) -> str:
+    """Return what to call the data in a heading."""
+    return "standard input" if str(path) == "-" else path.name
+
+
 def check_writable(*paths: Path | None) -> None:
     """Raise if a file cannot be written, before the work is done and not after; None is no file."""
     for path in paths:
@@ -62,12 +67,17 @@ def _written_places(path: Path) -> list[Path]:
     return [path.parent, path] if path.is_file() else [path]
 
 
-def save_report(experiment: Experiment, path: Path, baselines: bool = True) -> Findings:
-    """Write the report, print where it is, and return what it found out."""
+def judged(experiment: Experiment, baselines: bool = True, quick: bool = False) -> Findings:
+    """Return an experiment with what simple models reach on the same rows, if they are asked for; see :func:`find_out`."""
+    with waiting("fitting simple models to compare with"):
+        return find_out(experiment, baselines, quick)
+
+
+def save_report(findings: Findings, path: Path) -> None:
+    """Write the report and print where it is."""
     with waiting(f"writing {path}"):
-        findings = write_report(experiment, path, baselines=baselines)
+        write_page(findings, path)
     print_message(f"wrote {path}")
-    return findings
 
 
 def print_json(data: Any, file: TextIO | None = None) -> None:

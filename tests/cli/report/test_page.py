@@ -10,6 +10,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
+from scipy.special import expit
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.metrics import balanced_accuracy_score, log_loss, mean_absolute_error, r2_score, roc_auc_score
 
@@ -24,13 +26,13 @@ from foldless.cli.report.columns import dependence, importance, original_columns
 from foldless.cli.report.downloads import downloads, model_card, predictions_csv, refit_script
 from foldless.cli.report.numbers import number
 from foldless.cli.report.page import embedded
-from foldless.cli.report.scores import Unseen, gain, scores
+from foldless.cli.report.scores import Unseen, find, gain, scores
 from foldless.cli.report.search_figures import _best_so_far, comparison
 from foldless.cli.report.sections import sections
 from foldless.cli.report.svg import draw
 from foldless.cli.report.text import to_plain_data
 from foldless.cli.report.threshold import cost_table, threshold_counts
-from foldless.cli.report.verdict import Findings, disagreement, find_out, headline, sentences
+from foldless.cli.report.verdict import Findings, _against_guess, disagreement, find_out, headline, sentences
 from foldless.cli.report.write import curious, page, write_report
 from foldless.estimators.registry import MACHINES
 from foldless.inspection.compare import compare
@@ -426,12 +428,29 @@ def test_a_class_of_one_row_does_not_stop_the_simple_models(rng):
 def test_a_useless_table_is_called_useless(rng):
     X, y = rng.normal(size=(120, 2)), rng.integers(2, size=120)
     findings = find_out(experiment_of(X, y))
-    assert (
-        headline(findings) == "Not useful yet: not clearly better than always answering the commonest class."
+    expected = (
+        "Not shown to be useful: on 120 rows, not clearly better than always answering the commonest class."
     )
+    assert headline(findings) == expected
     numbers = find_out(experiment_of(X, rng.normal(size=120), "regression"))
-    assert headline(numbers).startswith("Not useful yet")
+    assert headline(numbers).startswith("Not shown to be useful")
     page(numbers)
+
+
+def test_a_clear_order_of_rows_held_out_is_of_use_even_if_the_log_loss_is_not_clearly_better(rng):
+    y = np.arange(80) % 2
+    evidence = 2 * y - 1 + 1.5 * rng.normal(size=80)
+
+    def overconfident(factor):
+        p = expit(factor * evidence)
+        return Unseen("ours", y, y, np.column_stack([1 - p, p]), np.arange(2), "")
+
+    guess = Unseen("commonest class", y, 0 * y, np.full((80, 2), 0.5), np.arange(2), "")
+    # Where the log loss is that of the guess: small factors are better, large ones worse.
+    factor = brentq(lambda f: find("log loss", overconfident(f)).value - np.log(2), 0.5, 50)
+    assert _against_guess(overconfident(factor), guess, on_held_out=True) == "better"
+    assert _against_guess(overconfident(factor), guess, on_held_out=False) == "equal"
+    assert _against_guess(overconfident(50), guess, on_held_out=True) == "worse"
 
 
 def test_a_model_worse_than_guessing_is_cautioned_about(two_classes):

@@ -16,7 +16,7 @@ from foldless.cli.files.read_table import Table
 from foldless.cli.options import Task, parse_kernels, split_names
 from foldless.cli.report import number, percent
 from foldless.cli.report.baselines import simple_models
-from foldless.cli.terminal import counting, print_json, print_notes, training_table
+from foldless.cli.terminal import counting, print_json, print_notes, source_name, training_table
 from foldless.inspection.compare import compare as compare_all
 from foldless.inspection.comparison import Row
 from foldless.inspection.metrics import prediction_error
@@ -79,7 +79,7 @@ def compare(
         print_json([_without_infinities(line) for line in lines])
     else:
         print_notes(rows.notes)
-        title = f"{data.name}: {rows.target_name}, mean of {done} splits"
+        title = f"{source_name(data)}: {rows.target_name}, mean of {done} splits"
         console().print(table(title, [_cells(line, kind == "classification") for line in lines], COLUMNS))
         print_notes(
             f"{line['machine']} {line['criterion']}: {line['note']}" for line in lines if line["note"]

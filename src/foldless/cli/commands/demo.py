@@ -13,6 +13,7 @@ from foldless.cli.report import percent, to_plain_data
 from foldless.cli.terminal import (
     check_writable,
     command_line,
+    judged,
     print_json,
     progress_verbosity,
     save_report,
@@ -51,7 +52,7 @@ def demo(report: Path, as_json: bool, seed: int) -> None:
         print_json({"foldless": to_plain_data(experiment), "tables": results})
     else:
         console().print(ADVICE, soft_wrap=True)
-    save_report(experiment, report)
+    save_report(judged(experiment), report)
 
 
 def _print(problem: Problem, found: list[Scores]) -> None:

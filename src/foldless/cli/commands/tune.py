@@ -9,14 +9,26 @@ from foldless.cli.console import EXIT_INTERRUPTED, console, print_message, table
 from foldless.cli.experiment import Experiment, run_experiment
 from foldless.cli.files.model_file import save_model
 from foldless.cli.options import Task, parse_kernels
-from foldless.cli.report import Findings, cautions, facts, headline, to_plain_data
+from foldless.cli.report import (
+    Findings,
+    cautions,
+    facts,
+    headline,
+    plain_verdict,
+    score_rows,
+    score_text,
+    to_plain_data,
+)
+from foldless.cli.report.baselines import BOOSTING
 from foldless.cli.terminal import (
     check_writable,
     command_line,
+    judged,
     print_json,
     print_notes,
     progress_verbosity,
     save_report,
+    source_name,
     training_table,
     waiting,
 )
@@ -61,7 +73,7 @@ def tune(
         holdout=holdout,
         scale=scale,
         random_state=seed,
-        source=data.name,
+        source=source_name(data),
         command=command_line(),
         kernel=parse_kernels(kernel),
         criterion=criterion,
@@ -73,20 +85,39 @@ def tune(
     )
     if compare_criteria:
         experiment = replace(experiment, comparison=_compare_criteria(experiment))
-    _print(experiment, as_json)
-    _save(experiment, report, save, baselines, as_json)
-    return EXIT_INTERRUPTED if experiment.estimator.selection_.outcome.stop is Stop.INTERRUPTED else 0
+    interrupted = experiment.estimator.selection_.outcome.stop is Stop.INTERRUPTED
+    findings = judged(experiment, baselines and not interrupted, quick=report is None)
+    _print(findings, as_json)
+    if report is not None:
+        save_report(findings, report)
+    if save is not None:
+        _save_model(experiment, save)
+    return EXIT_INTERRUPTED if interrupted else 0
 
 
-def _print(experiment: Experiment, as_json: bool) -> None:
+def _print(findings: Findings, as_json: bool) -> None:
+    experiment = findings.experiment
     if as_json:
-        print_json(to_plain_data(experiment))
+        print_json({**to_plain_data(experiment), **plain_verdict(findings)})
         return
     print_notes([*experiment.table.notes, *_summary(experiment.table.verdicts)])
     title = f"{experiment.source}: {experiment.table.target_name}"
     console().print(table(title, facts(experiment)))
-    for caution in cautions(Findings(experiment)):
+    _print_verdict(findings)
+    for caution in cautions(findings):
         print_message(f"caution: {caution}")
+
+
+def _print_verdict(findings: Findings) -> None:
+    """Print the scores of the model and of simple ones on the same rows, and what follows from them."""
+    names, found = score_rows(findings)
+    if found:
+        title = f"On rows that {'the model has' if len(names) == 1 else 'the models have'} not seen"
+        rows = [(name, *map(score_text, line)) for name, line in zip(names, found)]
+        console().print(table(title, rows, ("", *(score.name for score in found[0]))))
+    if len(names) > 1 and BOOSTING not in names:
+        print_notes([f"{BOOSTING} would take long on this table and were not fitted; --report fits them"])
+    console().print(headline(findings), soft_wrap=True, markup=False)
 
 
 def _summary(verdicts: dict[str, str]) -> list[str]:
@@ -95,17 +126,10 @@ def _summary(verdicts: dict[str, str]) -> list[str]:
     return [f"used {len(used)} of {len(verdicts)} columns"] if len(used) < len(verdicts) else []
 
 
-def _save(
-    experiment: Experiment, report: Path | None, save: Path | None, baselines: bool, as_json: bool
-) -> None:
-    if report is not None:
-        findings = save_report(experiment, report, baselines)
-        if not as_json:
-            console().print(headline(findings), soft_wrap=True, markup=False)
-    if save is not None:
-        classes = getattr(experiment.estimator, "classes_", None)
-        save_model(save, experiment.model, experiment.table.encoder, classes)
-        print_message(f"wrote {save}")
+def _save_model(experiment: Experiment, path: Path) -> None:
+    classes = getattr(experiment.estimator, "classes_", None)
+    save_model(path, experiment.model, experiment.table.encoder, classes)
+    print_message(f"wrote {path}")
 
 
 def _compare_criteria(experiment: Experiment) -> Comparison:

@@ -25,11 +25,16 @@ from foldless.core.contracts import Matrix
 
 BASELINE_MAX_ROWS, BASELINE_MAX_ROWS_TIMES_CLASSES = 5000, 20_000
 FOLDS = 5
+BOOSTING = "boosted trees"
+# Rows times columns times classes that boosted trees work through in about two seconds.
+QUICK_MAX_CELLS = 300_000
 
 
-def baselines(experiment: Experiment) -> list[Unseen]:
-    """Return what the simple models answer for the rows that our model is judged on."""
+def baselines(experiment: Experiment, quick: bool = False) -> list[Unseen]:
+    """Return what the simple models answer for the rows that our model is judged on; those that take long are left out if ``quick``."""
     models = simple_models(experiment.is_classification)
+    if quick and _boosting_cells(experiment) > QUICK_MAX_CELLS:
+        del models[BOOSTING]
     with warnings.catch_warnings(), threadpool_limits(1):
         # A linear model that has not converged, or a class that is missing in a fold, is no concern of the reader.
         warnings.simplefilter("ignore")
@@ -42,21 +47,29 @@ def simple_models(is_classification: bool) -> dict[str, BaseEstimator]:
         return {
             "commonest class": DummyClassifier(strategy="prior"),
             "logistic regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=500)),
-            "boosted trees": HistGradientBoostingClassifier(random_state=0),
+            BOOSTING: HistGradientBoostingClassifier(random_state=0),
         }
     return {
         "mean": DummyRegressor(),
         "ridge regression": make_pipeline(StandardScaler(), RidgeCV(np.geomspace(1e-3, 1e3, 13))),
-        "boosted trees": HistGradientBoostingRegressor(random_state=0),
+        BOOSTING: HistGradientBoostingRegressor(random_state=0),
     }
+
+
+def _boosting_cells(experiment: Experiment) -> int:
+    return len(judged_rows(experiment)) * experiment.X.shape[1] * _n_outputs(experiment)
+
+
+def _n_outputs(experiment: Experiment) -> int:
+    """Return the number of trees in a step of boosting: one per class if there are more than two."""
+    classes = len(experiment.estimator.classes_) if experiment.is_classification else 1
+    return classes if classes > 2 else 1
 
 
 def judged_rows(experiment: Experiment) -> NDArray[np.intp]:
     """Return which training rows the simple models see: all, or a sample of many."""
-    n, classes = len(experiment.y), 1
-    if experiment.is_classification:
-        classes = len(experiment.estimator.classes_)
-    limit = min(BASELINE_MAX_ROWS, max(500, BASELINE_MAX_ROWS_TIMES_CLASSES // classes))
+    n = len(experiment.y)
+    limit = min(BASELINE_MAX_ROWS, max(500, BASELINE_MAX_ROWS_TIMES_CLASSES // _n_outputs(experiment)))
     return np.arange(n) if n <= limit else np.sort(np.random.default_rng(0).permutation(n)[:limit])
 
 

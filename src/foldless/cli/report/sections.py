@@ -13,7 +13,7 @@ from foldless.cli.report.numbers import number, percent
 from foldless.cli.report.parts import Grid, Measured, Panel, Section, filled
 from foldless.cli.report.scores import Unseen, decisive_name, find, scores
 from foldless.cli.report.threshold import cost_table
-from foldless.cli.report.verdict import Findings, interval_text, score_text
+from foldless.cli.report.verdict import Findings, interval_text, score_rows, score_text
 from foldless.core.errors import FoldlessError, UncertaintyWarning
 from foldless.estimators.uncertainty.interval_mixin import IntervalMixin
 from foldless.estimators.uncertainty.set_mixin import SetMixin
@@ -52,12 +52,10 @@ def cards(findings: Findings) -> list[tuple[str, str, str]]:
 def _models(findings: Findings) -> Iterator[Section]:
     if not findings.compared:
         return
-    found = [scores(one) for one in findings.compared]
-    names = [one.name for one in findings.compared]
+    names, found = score_rows(findings)
     decisive = decisive_name(findings.compared)
-    kept = [score.name for score in found[0] if all(score.name in [s.name for s in other] for other in found)]
     rows = [
-        [name, *(Measured(score_text(s), interval_text(s)) for s in line if s.name in kept), one.rows]
+        [name, *(Measured(score_text(s), interval_text(s)) for s in line), one.rows]
         for name, line, one in zip(names, found, findings.compared)
     ]
     chart = column_figures.models(names, [find(decisive, one) for one in findings.compared])
@@ -65,7 +63,7 @@ def _models(findings: Findings) -> Iterator[Section]:
         "models",
         "Compared with simple models",
         ["The 95 % interval stands below each value."],
-        Grid(("model", *kept, "judged by"), rows, "models"),
+        Grid(("model", *(score.name for score in found[0]), "judged by"), rows, "models"),
         [
             Panel(
                 "compared",

@@ -1,6 +1,7 @@
 """An experiment in words and numbers: sentences for the page, facts for the table, plain data for JSON."""
 
 import platform
+import re
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -9,7 +10,7 @@ import numpy as np
 
 from foldless.cli.experiment import Experiment
 from foldless.cli.report.cautions import cautions
-from foldless.cli.report.numbers import count, from_table, listing, number, percent
+from foldless.cli.report.numbers import count, from_table, listing, number, percent, with_spread
 from foldless.cli.report.tuned import RANGE_MIN_PARAMETERS, tuned_parameters
 from foldless.cli.report.verdict import Findings
 from foldless.core.contracts import Step
@@ -61,20 +62,36 @@ def facts(experiment: Experiment) -> list[tuple[str, str]]:
     return [
         *_errors(experiment),
         ("machine", entry_of(estimator).title),
-        ("kernel", str(estimator.kernel_)),
+        ("kernel", _short_kernel(estimator.kernel_)),
         *chosen(experiment),
-        (f"criterion ({criterion.name}), {criterion.unit}", number(estimator.criterion_value_)),
+        (f"criterion {criterion.name} ({criterion.unit})", number(estimator.criterion_value_)),
         ("evaluations", str(estimator.n_evaluations_)),
         ("seconds", f"{experiment.seconds:.2f}"),
     ]
+
+
+def _short_kernel(kernel: object) -> str:
+    """Return a kernel in words, with the number of values in the place of a long list of them.
+
+    Examples
+    --------
+    >>> _short_kernel("RBF(length_scale=[1.5, 2, 3e+05])")
+    'RBF(length_scale=[3 values])'
+    """
+    return re.sub(r"\[([^\]]*)\]", lambda found: f"[{found[1].count(',') + 1} values]", str(kernel))
 
 
 def _errors(experiment: Experiment) -> Iterator[tuple[str, str]]:
     """Yield the errors on rows left out, with a standard error, and on rows held out."""
     error = error_name(experiment)
     if experiment.loo_error is not None:
-        spread = error_text(experiment, experiment.loo_standard_error or 0.0)
-        yield f"leave-one-out {error}", f"{error_text(experiment, experiment.loo_error)} ± {spread}"
+        spread = experiment.loo_standard_error or 0.0
+        shown = (
+            f"{percent(experiment.loo_error)} ± {percent(spread)}"
+            if experiment.is_classification
+            else with_spread(experiment.loo_error, spread)
+        )
+        yield f"leave-one-out {error}", shown
     if experiment.loo_probabilities is not None:
         yield "leave-one-out log loss", number(cross_entropy(experiment))
     if experiment.held_out is not None:

@@ -1,12 +1,13 @@
 """The verdict: what the model reaches on rows it has not seen, beside simple models, in plain words."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from foldless.cli.experiment import Experiment
 from foldless.cli.report.baselines import baselines, judged_rows
-from foldless.cli.report.numbers import as_precise, listing, number, percent
+from foldless.cli.report.numbers import as_precise, count, listing, number, percent
 from foldless.cli.report.scores import Score, Unseen, decisive_name, find, gain, scores
 from foldless.core.memo import cached_property
 
@@ -72,14 +73,29 @@ class Findings:
         """For every simple model its name, and whether ours is ``"better"``, ``"worse"`` or ``"equal"`` on these rows."""
         if not self.compared:
             return []
-        name = decisive_name(self.compared)
-        ours = find(name, self.compared[0])
-        return [(other.name, _side(ours, find(name, other))) for other in self.compared[1:]]
+        name, (ours, guess, *rest) = decisive_name(self.compared), self.compared
+        sides = [_side(find(name, ours), find(name, other)) for other in rest]
+        first = _against_guess(ours, guess, self.held_out is not None)
+        return [(guess.name, first), *zip((other.name for other in rest), sides)]
 
 
-def find_out(experiment: Experiment, with_baselines: bool = True) -> Findings:
-    """Return the findings of an experiment; simple models are fitted if asked for."""
-    return Findings(experiment, tuple(baselines(experiment)) if with_baselines else ())
+def find_out(experiment: Experiment, with_baselines: bool = True, quick: bool = False) -> Findings:
+    """Return the findings of an experiment; simple models are fitted if asked for, without those that take long if ``quick``."""
+    return Findings(experiment, tuple(baselines(experiment, quick)) if with_baselines else ())
+
+
+def _against_guess(ours: Unseen, guess: Unseen, on_held_out: bool) -> str:
+    """Return the side of ours against a model that answers the same for every row.
+
+    Few rows held out may be too few for a clear difference of the log loss although the order of the probabilities is clearly right: then
+    the area under the ROC curve, which is one half for any such model, decides. Rows left out have chosen the parameters, so that
+    two chances on them would find use in noise.
+    """
+    name = decisive_name([ours, guess])
+    side = _side(find(name, ours), find(name, guess))
+    if on_held_out and side == "equal" and name == "log loss":
+        return "better" if _side(find("AUC", ours), find("AUC", guess)) == "better" else "equal"
+    return side
 
 
 def _side(ours: Score, theirs: Score) -> str:
@@ -95,7 +111,7 @@ def score_text(score: Score, value: float | None = None) -> str:
     if score.is_share:
         return percent(value)
     # Adding 0 turns a rounded -0 into 0.
-    return f"{round(value, 3) + 0:.3f}" if score.name in UNITLESS else number(value)
+    return f"{round(value, 3) + 0:.3f}" if score.name in UNITLESS else as_precise(value, value)
 
 
 def interval_text(score: Score) -> str:
@@ -115,13 +131,14 @@ def headline(findings: Findings) -> str:
     (name, against_guess), *rest = findings.gains
     guess = f"always answering the {name}"
     if against_guess != "better":
-        return f"Not useful yet: not clearly better than {guess}."
+        rows = count(len(findings.compared[0].y), "row")
+        return f"Not shown to be useful: on {rows}, not clearly better than {guess}."
     losers = [name for name, side in rest if side == "better"]
     winners = [name for name, side in rest if side == "worse"]
     if winners:
         return f"Useful, but {listing(winners)} {'does' if len(winners) == 1 else 'do'} clearly better."
     if len(losers) == len(rest):
-        return f"Useful: clearly better than {listing([guess, *losers])}."
+        return f"Useful: clearly better than {listing([*losers, guess])}."
     even = [name for name, side in rest if side == "equal"]
     if losers:
         return f"Useful: clearly better than {listing(losers)}; no clear difference from {listing(even)}."
@@ -134,6 +151,24 @@ def _headline_alone(findings: Findings) -> str:
         return "The model is fitted; this machine has no left-out predictions to judge it by."
     score = scores(ours)[0]
     return f"{score.name.capitalize() if score.name == 'error' else score.name} {score_text(score)} on rows it has not seen."
+
+
+def score_rows(findings: Findings) -> tuple[tuple[str, ...], list[list[Score]]]:
+    """Return the names of the models that were judged, ours first, and for each the scores that all of them have."""
+    judged = findings.compared or ([] if findings.ours is None else [findings.ours])
+    found = [scores(one) for one in judged]
+    shared = set.intersection(*({score.name for score in line} for line in found)) if found else set()
+    kept = [[score for score in line if score.name in shared] for line in found]
+    return tuple(one.name for one in judged), kept
+
+
+def plain_verdict(findings: Findings) -> dict[str, Any]:
+    """Return the verdict and the scores behind it as dictionaries, texts and numbers, for JSON."""
+    models = {
+        name: {score.name: {"value": score.value, "low": score.low, "high": score.high} for score in line}
+        for name, line in zip(*score_rows(findings))
+    }
+    return {"verdict": headline(findings), "models": models}
 
 
 def sentences(findings: Findings) -> list[str]:
@@ -183,8 +218,11 @@ def _how_compared(findings: Findings) -> list[str]:
     n, used = len(findings.experiment.y), len(judged_rows(findings.experiment))
     cut = f" The other models were given {used} of the {n} rows, to save time." if used < n else ""
     name = decisive_name(findings.compared)
+    is_second_chance = name == "log loss" and findings.held_out is not None
+    also = f", and with the {findings.others[0].name} also by AUC" if is_second_chance else ""
     return [
-        f"Models are compared by {name}; a difference of more than {CLEAR_STANDARD_ERRORS:g} standard errors is called clear. {how}{cut}"
+        f"Models are compared by {name}, row by row{also}; a difference of more than {CLEAR_STANDARD_ERRORS:g} standard errors is called "
+        f"clear. {how}{cut}"
     ]
 
 

@@ -44,10 +44,15 @@ def write_report(experiment: Experiment, path: PathLike, *, baselines: bool = Tr
         What the page says in its verdict.
     """
     findings = find_out(experiment, baselines)
+    write_page(findings, path)
+    return findings
+
+
+def write_page(findings: Findings, path: PathLike) -> None:
+    """Write the page about findings to a file."""
     html = page(findings)
     with written_whole(path) as temporary:
         temporary.write_text(html, encoding="utf-8")
-    return findings
 
 
 def page(findings: Findings) -> str:
