@@ -170,6 +170,36 @@ def test_compare_prints_every_pair_best_first(ripley, capsys):
     assert len(said.rstrip().splitlines()) == 4 + len(lines)
 
 
+def test_compare_keeps_long_names_on_one_line_of_eighty_columns(ripley, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    options = ["--criterion", "jaakkola-haussler,centered-alignment,eigenvalue-ratio", "--repeats", "1"]
+    assert (
+        run(["compare", str(ripley / "train.csv"), "--target", "side", "--machine", "logistic", *options])
+        == 0
+    )
+    said = capsys.readouterr().out
+    for name in ("jaakkola-haussler", "centered-alignment", "eigenvalue-ratio"):
+        assert sum(line.startswith(f"  logistic {name} ") for line in said.splitlines()) == 1
+    assert max(map(len, said.splitlines())) <= 80
+
+
+def test_compare_leaves_out_criteria_that_a_machine_has_no_use_for(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    path = write(
+        tmp_path / "visits.csv", "x,visits", [(x, rng.poisson(3 + x * x)) for x in rng.normal(size=60)]
+    )
+    options = ["--target", "visits", "--machine", "poisson", "--repeats", "1", "--no-baselines"]
+    assert run(["compare", str(path), *options]) == 0
+    said = capsys.readouterr()
+    assert "poisson loo" in said.out
+    assert not {"nan", "undefined", "xi-alpha"} & set(said.out.split())
+    assert "is defined at none" not in said.err
+    assert run(["compare", str(path), *options, "--criterion", "loo,gacv"]) == 0
+    said = capsys.readouterr()
+    assert "undefined" in said.out
+    assert "gacv is defined for the logistic loss" in said.err
+
+
 def test_compare_knows_numbers_from_classes(tmp_path, capsys):
     path = write(tmp_path / "data.csv", "x,y", [(i / 7, i * i % 90) for i in range(40)])
     options = ["--task", "regression", "--criterion", "loo", "--machine", "ridge", "--repeats", "1", "--json"]
@@ -192,7 +222,7 @@ def test_ctrl_c_in_compare_prints_what_is_done(ripley, monkeypatch, capsys):
     options = ["--machine", "logistic,lssvc", "--criterion", "evidence", "--repeats", "3"]
     assert run(["compare", str(ripley / "train.csv"), "--target", "side", *options]) == 130
     said = capsys.readouterr()
-    assert "mean of 1 splits" in said.out
+    assert "over 1 split\n" in re.sub(r" +\n", "\n", said.out)
     assert "interrupted after 3 of 6 fits" in said.err
 
 

@@ -68,7 +68,8 @@ def compare(
         ``"ridge"``, ``"subset"``, and for counts ``"poisson"``.
     criteria : "all", or one or a list of names or criteria, default="all"
         ``"all"`` is every criterion that a machine can be tuned by, except ``"cv"`` and ``"evidence-hmc"``, which are
-        slow, and ``"effective-parameters"``, which is not a cost. Criteria that a machine cannot read are left out.
+        slow, and ``"effective-parameters"``, which is not a cost. Criteria that a machine cannot read, or that are undefined on all
+        splits, are left out.
     holdout : float, default=0.3
         Fraction of the rows held out in each repeat.
     repeats : int, default=10
@@ -132,6 +133,8 @@ def compare(
             raise
     whole = [found for found in repeated if len(found) == len(pairs)] or [max(repeated, key=len)]
     rows = tuple(_row(pair, [found[i] for found in whole]) for i, pair in enumerate(pairs[: len(whole[0])]))
+    if isinstance(criteria, str) and criteria == "all":
+        rows = tuple(row for row in rows if np.isfinite(row.errors).any()) or rows
     train, test = splits[0]
     return Comparison(rows, len(test) / len(train))
 

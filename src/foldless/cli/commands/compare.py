@@ -16,13 +16,14 @@ from foldless.cli.files.read_table import Table
 from foldless.cli.options import Task, parse_kernels, split_names
 from foldless.cli.report import number, percent
 from foldless.cli.report.baselines import simple_models
+from foldless.cli.report.numbers import count, with_spread
 from foldless.cli.terminal import counting, print_json, print_notes, source_name, training_table
 from foldless.inspection.compare import compare as compare_all
 from foldless.inspection.comparison import Row
 from foldless.inspection.metrics import prediction_error
 from foldless.tuning.validation_split import split_rows
 
-COLUMNS = ("machine", "criterion", "chosen", "held-out error", "seconds")
+COLUMNS = ("machine and criterion", "chosen", "error", "seconds")
 SHORT_TITLES = {"length_scale": "scale"}
 BASELINE_NAMES = ("constant", "linear model", "boosted trees")
 # Entries of a line of the comparison that are not chosen parameters.
@@ -79,7 +80,7 @@ def compare(
         print_json([_without_infinities(line) for line in lines])
     else:
         print_notes(rows.notes)
-        title = f"{source_name(data)}: {rows.target_name}, mean of {done} splits"
+        title = f"{source_name(data)}: {rows.target_name}, held-out error over {count(done, 'split')}"
         console().print(table(title, [_cells(line, kind == "classification") for line in lines], COLUMNS))
         print_notes(
             f"{line['machine']} {line['criterion']}: {line['note']}" for line in lines if line["note"]
@@ -112,19 +113,22 @@ def _baseline_rows(rows: Table, holdout: float, seed: int, repeats: int) -> list
 
 def _cells(line: dict[str, Any], is_classification: bool) -> tuple[str, ...]:
     """Return the texts of one line of the table."""
-    show = percent if is_classification else number
     chosen = ", ".join(
-        f"{SHORT_TITLES.get(name, name)} {_short(value)}"
+        f"{SHORT_TITLES.get(name, name)} {number(float(f'{value:.2g}'))}"
         for name, value in line.items()
         if name not in MEASURED and not isnan(value)
     )
-    error = show(line["error"]) + ("" if isnan(line["sd"]) else f" ± {show(line['sd'])}")
-    return line["machine"], line["criterion"], chosen, error, f"{line['seconds']:.2f}"
+    name = " ".join(filter(None, (line["machine"], line["criterion"])))
+    return name, chosen, _error_text(line["error"], line["sd"], is_classification), f"{line['seconds']:.2f}"
 
 
-def _short(value: float) -> str:
-    """Return three digits, with a short exponent."""
-    return f"{value:.3g}".replace("e+0", "e").replace("e-0", "e-")
+def _error_text(error: float, sd: float, is_classification: bool) -> str:
+    """Return an error and its standard deviation over splits, if it has one; that of classes in percent."""
+    if isnan(error):
+        return "undefined"
+    if is_classification:
+        return percent(error) if isnan(sd) else f"{100 * error:.1f} ± {percent(sd)}"
+    return number(error) if isnan(sd) else with_spread(error, sd)
 
 
 def _without_infinities(line: dict[str, Any]) -> dict[str, Any]:
