@@ -209,7 +209,7 @@ def model(tmp_path, capsys):
         ),
         ("id,day,amount\n1,9999-12-31,$5\n", ["line 2", "'day'", "9999-12-31"]),
         ("day,amount\n2024-01-01,$5\n", ["no column 'id'"]),
-        ("id,amount\n1,$5\n", ["needs the column(s) 'day'"]),
+        ("id,amount\n1,$5\n", ["needs the column 'day', which is not there"]),
         ("id,day,amount\n1,2024-01-01,5 €\n", ["'amount'", "€", "$"]),
         ("id,day,amount\n1,,$5\n", ["'day'", "1 missing value"]),
         ("", ["empty"]),
@@ -283,7 +283,7 @@ def test_rows_without_target_are_counted(tmp_path, capsys):
     path = written(tmp_path / "a.csv", table, slice(N_ROWS))
     assert run(["tune", str(path), "--target", "late", "--impute"]) == 2
     said = complaint(capsys)
-    assert "2 missing value(s) (first: line 5)" in said
+    assert "2 missing values (first: line 5)" in said
     assert "--drop-missing-target" in said
     table = read_table(path, "late", impute=True, drop_missing_target=True)
     assert table.n_rows == N_ROWS - 2
@@ -386,3 +386,30 @@ def test_without_openpyxl_a_workbook_is_refused_with_the_way_out(tmp_path, monke
     said = complaint(capsys)
     assert "CSV" in said
     assert "pip install 'foldless[excel]'" in said
+
+
+def test_identifiers_are_offered_to_name_the_rows_and_free_text_is_not(tmp_path, capsys):
+    table = {"id": list, "amount": list, "late": list}
+    assert run(["tune", str(written(tmp_path / "a.csv", table, slice(N_ROWS))), "--target", "late"]) == 2
+    assert "Leave it out: --drop 'id'. Or let it name the rows: --id 'id'." in complaint(capsys)
+    table = {"note": list, "amount": list, "late": list}
+    assert run(["tune", str(written(tmp_path / "b.csv", table, slice(N_ROWS))), "--target", "late"]) == 2
+    said = complaint(capsys)
+    assert "--drop 'note'." in said
+    assert "--id" not in said
+
+
+def test_a_target_in_a_currency_is_told(tmp_path):
+    table = {"age": list, "amount": lambda v: list(map(european, v))}
+    notes = read_table(written(tmp_path / "a.csv", table, slice(N_ROWS), delimiter=";"), "amount").notes
+    first = columns()["amount"][0]
+    assert f"the target 'amount' was read as numbers: '{european(first)}' is {first:.10g}" in notes
+
+
+def test_a_column_that_counts_rows_is_pointed_out_also_if_rows_are_left_out(tmp_path):
+    path = tmp_path / "a.csv"
+    rows = "".join(f"{i},{i * i},{'' if i in (1, 7) else i % 3 + 0.5}\n" for i in range(1, 30))
+    path.write_text("number,a,y\n" + rows, encoding="utf-8")
+    notes = read_table(path, "y", drop_missing_target=True).notes
+    assert [note for note in notes if "'number' only counts the rows" in note]
+    assert not [note for note in notes if "'a' only" in note]

@@ -36,6 +36,7 @@ from foldless.core.errors import DataError
 CATEGORY_MAX_LEVELS = 20
 # Texts of at least this many words on average are free text.
 FREE_TEXT_MIN_WORDS = 4
+IDENTIFIERS = "identifiers"
 STRAY_TEXT_ADVICE = "Correct it, or empty it and use --impute."
 
 
@@ -168,6 +169,7 @@ def _floats(column: Column) -> Vector:
 
 
 DROP_ADVICE = " Leave it out:"
+ID_ADVICE = " Or let it name the rows: --id"
 
 
 class UnusableColumn(DataError):
@@ -198,9 +200,9 @@ def learn_code(sheet: Sheet, column: Column, impute: bool) -> Code:
     return code if impute else replace(code, fill=None)
 
 
-def _unusable(sheet: Sheet, column: Column, what: str) -> UnusableColumn:
+def _unusable(sheet: Sheet, column: Column, what: str, more: str = "") -> UnusableColumn:
     name = show(column.name)
-    return UnusableColumn(f"{sheet.path}: column {name} {what}{DROP_ADVICE} --drop {name}.")
+    return UnusableColumn(f"{sheet.path}: column {name} {what}{DROP_ADVICE} --drop {name}.{more}")
 
 
 def _learn_number(sheet: Sheet, column: Column) -> Code:
@@ -244,8 +246,10 @@ def _learn_category(sheet: Sheet, column: Column) -> Code:
     counts = Counter(cell for cell in texts(column) if cell is not None)
     n = counts.total()
     if column.levels is None and (len(counts) == n or len(counts) > max(CATEGORY_MAX_LEVELS, n / 2)):
-        what = f"has {len(counts)} different texts in {n} rows: {_kind_of_text(counts, n)}, not categories."
-        raise _unusable(sheet, column, what)
+        kind = _kind_of_text(counts, n)
+        what = f"has {len(counts)} different texts in {n} rows: {kind}, not categories."
+        names_rows = kind == IDENTIFIERS and len(counts) == n
+        raise _unusable(sheet, column, what, f"{ID_ADVICE} {show(column.name)}." if names_rows else "")
     levels = tuple(sorted(counts)) if column.levels is None else column.levels
     return Code(column.name, "category", levels, max(levels, key=counts.__getitem__))
 
@@ -254,7 +258,7 @@ def _kind_of_text(counts: Counter[str], n: int) -> str:
     """Return what texts that nearly all differ are."""
     if sum(len(text.split()) for text in counts) >= FREE_TEXT_MIN_WORDS * len(counts):
         return "free text"
-    return "identifiers" if len(counts) > 0.9 * n else "too many levels"
+    return IDENTIFIERS if len(counts) > 0.9 * n else "too many levels"
 
 
 def dates(sheet: Sheet, column: Column, form: str) -> Moments:

@@ -20,7 +20,7 @@ from foldless.cli.files.encoding import (
     unknown_levels,
 )
 from foldless.cli.files.formats import read_sheet, read_sheets
-from foldless.cli.files.sheet import Column, PathLike, Sheet, check_size, numbered, show
+from foldless.cli.files.sheet import Column, PathLike, Sheet, check_size, count, numbered, show
 from foldless.cli.files.target import MissingTargets, read_target, rows_with_target, target_notes
 from foldless.cli.files.written_numbers import parsed
 from foldless.core.contracts import Matrix, Vector
@@ -159,7 +159,9 @@ def read_table(
             f"left out {n_read - sheet.n_rows} of {n_read} rows, which lack the target {show(target)}"
         )
     notes += [f"left out: {reason(complaint)}" for complaint in unusable.values()]
-    notes += [*_notes(sheet, features, encoder.codes), *target_notes(target, y, task_found, task)]
+    notes += _notes(sheet, features, encoder.codes)
+    if target is not None and y is not None and task_found is not None:
+        notes += target_notes(_column(sheet, target), y, task_found, task)
     return Table(
         X,
         y,
@@ -260,7 +262,9 @@ def _matching(sheet: Sheet, encoder: Encoder) -> list[Column]:
         listed = ", ".join(map(show, absent[:5])) + (
             f" and {len(absent) - 5} more" if len(absent) > 5 else ""
         )
-        raise DataError(f"{sheet.path}: the model needs the column(s) {listed}, which are not there.")
+        columns = "column" if len(absent) == 1 else "columns"
+        there = "which is" if len(absent) == 1 else "which are"
+        raise DataError(f"{sheet.path}: the model needs the {columns} {listed}, {there} not there.")
     zeros = np.zeros(sheet.n_rows)
     return [by_name.get(code.name, Column(code.name, zeros)) for code in encoder.codes]
 
@@ -289,7 +293,7 @@ def _column_notes(sheet: Sheet, column: Column, code: Code) -> Iterator[str]:
     what, filled = f"column {show(code.name)}", int(missing_mask(column).sum())
     if filled:
         fill = f"{code.fill:.4g}" if isinstance(code.fill, float) else show(code.fill)
-        yield f"{what}: {filled} missing value(s) filled with {fill}"
+        yield f"{what}: {count(filled, 'missing value')} filled with {fill}"
     if not code.feature_names:
         yield f"{what} is always {show(code.levels[0])} and was left out"
     if column.note:
@@ -297,18 +301,19 @@ def _column_notes(sheet: Sheet, column: Column, code: Code) -> Iterator[str]:
     if code.kind == "date":
         yield f"{what} holds dates, which became {', '.join(code.parts)}"
     if code.kind == "number":
-        yield from _number_notes(what, numbers(sheet, column))
+        rows = np.arange(sheet.n_rows) if sheet.rows is None else np.asarray(sheet.rows)
+        yield from _number_notes(what, numbers(sheet, column), rows)
 
 
-def _number_notes(what: str, values: Vector) -> Iterator[str]:
+def _number_notes(what: str, values: Vector, rows: NDArray[np.intp]) -> Iterator[str]:
     """Yield what is odd about a column of numbers."""
     known = values[~np.isnan(values)]
     if np.all(known == known[0]):
         yield f"{what} is always {known[0]:g} and has no influence"
-    if _counts_rows(values):
+    if _counts_rows(values, rows):
         yield f"{what} only counts the rows; leave it out with --drop if it is an index"
 
 
-def _counts_rows(values: Vector) -> bool:
-    counted = values.size > MIN_ROWS and values[0] in (0, 1)
-    return bool(counted and np.array_equal(values, values[0] + np.arange(values.size)))
+def _counts_rows(values: Vector, rows: NDArray[np.intp]) -> bool:
+    """Return True for the numbers of the rows in the file, from 0 or from 1."""
+    return values.size > MIN_ROWS and any(np.array_equal(values, rows + first) for first in (0, 1))

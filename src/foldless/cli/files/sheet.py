@@ -122,6 +122,17 @@ def show(value: object) -> str:
     return text if len(text) <= SHOWN_MAX_CHARACTERS else text[: SHOWN_MAX_CHARACTERS - 4] + "...'"
 
 
+def count(n: int, one: str, many: str = "") -> str:
+    """Return a number and its noun.
+
+    Examples
+    --------
+    >>> count(1, "value"), count(2, "value"), count(3, "class", "classes")
+    ('1 value', '2 values', '3 classes')
+    """
+    return f"{n} {one if n == 1 else many or one + 's'}"
+
+
 def present(text: str | None) -> str | None:
     """Return a cell without blanks around it; None if its value is missing."""
     text = (text or "").strip()

@@ -1,12 +1,13 @@
 """The target: classes or numbers, without missing values."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from foldless.cli.files.encoding import is_numeric, missing_mask, number_mask, numbers, texts
-from foldless.cli.files.sheet import Column, Sheet, show
+from foldless.cli.files.sheet import Column, Sheet, count, show
 from foldless.core.contracts import Vector
 from foldless.core.errors import DataError
 
@@ -25,7 +26,7 @@ def rows_with_target(sheet: Sheet, column: Column, drop_missing: bool) -> Sheet:
         return sheet
     if not drop_missing:
         raise MissingTargets(
-            f"{sheet.path}: the target {show(column.name)} has {int(missing.sum())} missing value(s) "
+            f"{sheet.path}: the target {show(column.name)} has {count(int(missing.sum()), 'missing value')} "
             f"(first: {sheet.where(int(np.argmax(missing)))}). It is never imputed: leave those rows out with "
             "--drop-missing-target."
         )
@@ -77,9 +78,10 @@ def _check_not_degenerate(sheet: Sheet, column: Column, y: NDArray[Any], task: s
         )
 
 
-def target_notes(target: str | None, y: NDArray[Any] | None, found: str | None, asked: str) -> list[str]:
-    """Return what to say about a target whose task was recognised."""
-    if y is None or asked != "auto":
-        return []
-    what = f"{len(np.unique(y))} classes" if found == "classification" else "numbers"
-    return [f"the target {show(target)} was recognised as {what} ({found}); --task overrides"]
+def target_notes(column: Column, y: NDArray[Any], found: str, asked: str) -> Iterator[str]:
+    """Yield how the target was read, and as what it was recognised."""
+    if column.note:
+        yield f"the target {show(column.name)} {column.note}"
+    if asked == "auto":
+        what = f"{len(np.unique(y))} classes" if found == "classification" else "numbers"
+        yield f"the target {show(column.name)} was recognised as {what} ({found}); --task overrides"

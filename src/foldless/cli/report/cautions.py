@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from foldless.cli.report.numbers import count, number, percent
+from foldless.cli.files.sheet import count
+from foldless.cli.report.numbers import number, percent
 from foldless.cli.report.scores import find
 from foldless.cli.report.tuned import RANGE_MIN_PARAMETERS, shows_alpha_for_C, tuned_parameters
 from foldless.cli.report.verdict import CLEAR_STANDARD_ERRORS, Findings, agreement, disagreement

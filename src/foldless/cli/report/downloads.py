@@ -18,9 +18,9 @@ import foldless.kernels
 from foldless.cli.console import printable
 from foldless.cli.experiment import Experiment
 from foldless.cli.files.read_table import Table
+from foldless.cli.files.sheet import count
 from foldless.cli.report import text
 from foldless.cli.report.cautions import cautions
-from foldless.cli.report.numbers import count
 from foldless.cli.report.scores import Unseen, scores
 from foldless.cli.report.verdict import Findings, headline, interval_text, score_text, sentences
 

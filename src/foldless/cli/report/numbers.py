@@ -72,11 +72,6 @@ def percent(fraction: float | None) -> str:
     return "-" if fraction is None else f"{100 * fraction:.1f} %"
 
 
-def count(n: int, one: str, many: str = "") -> str:
-    """Return a number and its noun."""
-    return f"{n} {one if n == 1 else many or one + 's'}"
-
-
 def listing(words: Sequence[str]) -> str:
     """Return words with commas, and an "and" before the last.
 
