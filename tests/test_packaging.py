@@ -25,6 +25,17 @@ def test_the_newest_heading_of_the_changelog_is_the_version():
     assert heading[1] == PROJECT["project"]["version"]
 
 
+def test_notes_of_changes_are_found_by_the_release():
+    settings = PROJECT["tool"]["towncrier"]
+    assert settings["start_string"] in text(settings["filename"])
+    assert (ROOT / settings["template"]).exists()
+    kinds = "|".join(kind["directory"] for kind in settings["type"])
+    for path in (ROOT / settings["directory"]).iterdir():
+        if path.name not in ("README.md", Path(settings["template"]).name):
+            assert re.fullmatch(rf"(\+[a-z0-9-]+|[0-9]+)\.({kinds})\.md", path.name), path.name
+            assert path.read_text(encoding="utf-8").rstrip().endswith("."), path.name
+
+
 def test_the_workflow_tests_every_python_that_is_promised():
     workflow = ROOT / ".github/workflows/tests.yml"
     if not workflow.exists():
