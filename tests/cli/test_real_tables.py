@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from foldless import KernelClassifier, load
 from foldless.cli.files.read_table import read_table
 from foldless.cli.main import run
 
@@ -413,3 +414,16 @@ def test_a_column_that_counts_rows_is_pointed_out_also_if_rows_are_left_out(tmp_
     notes = read_table(path, "y", drop_missing_target=True).notes
     assert [note for note in notes if "'number' only counts the rows" in note]
     assert not [note for note in notes if "'a' only" in note]
+
+
+def test_tuning_a_file_is_tuning_its_numbers_in_python(tmp_path, capsys):
+    table = {"amount": list, "age": list, "share": list, "colour": list, "late": list}
+    path = written(tmp_path / "a.csv", table, slice(N_ROWS))
+    model = str(tmp_path / "model.skops")
+    assert run(["tune", str(path), "--target", "late", "--save", model, "--no-baselines", "--json"]) == 0
+    capsys.readouterr()
+    read = read_table(path, "late")
+    ours = KernelClassifier(random_state=0).fit(read.X, read.y)
+    theirs = load(model)
+    # Means are summed in two orders, and a search ends within its tolerance of the same point.
+    np.testing.assert_allclose(theirs.predict_proba(read.X), ours.predict_proba(read.X), atol=1e-3)

@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from foldless import KernelClassifier, KernelLogisticRegression, KernelRegressor, KernelRidgeRegressor
 from foldless.core.errors import ConstantPredictionWarning, DataError, SearchWarning
-from foldless.estimators.preparation import Preparation
+from foldless.estimators.preparation import ColumnScaler, Preparation
 
 
 @pytest.fixture
@@ -64,6 +64,11 @@ def test_a_rare_value_of_two_is_not_far_from_all_others():
     # What rows that do not count hold changes nothing.
     longer = np.vstack([X, [[0.5, 3.0]]])
     assert Preparation.learn(longer, np.r_[np.ones(100), 0.0])(X) == pytest.approx(prepared)
+
+
+def test_the_step_of_a_pipeline_scales_as_the_default_estimators_do(rng):
+    X = np.column_stack([rng.normal(3, 5, size=60), rng.random(60) < 0.1, rng.choice([-2.0, 7.0], size=60)])
+    assert ColumnScaler().fit_transform(X) == pytest.approx(Preparation.learn(X, np.ones(60))(X))
 
 
 def test_a_width_per_feature_or_a_metric_wins_where_most_columns_are_noise(waves):

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from foldless.cli.files.read_table import Table
 from foldless.core.contracts import Matrix
@@ -16,6 +15,7 @@ from foldless.core.errors import DataError
 from foldless.core.memo import cached_property
 from foldless.core.targets import MIN_ROWS, class_index
 from foldless.estimators.choice import BaseDefault
+from foldless.estimators.preparation import ColumnScaler
 from foldless.estimators.registry import AUTOMATIC, entry_of, look_up
 from foldless.inspection.comparison import Comparison
 from foldless.inspection.metrics import prediction_error
@@ -91,7 +91,7 @@ class Experiment:
     @property
     def is_scaled(self) -> bool:
         """Whether the features were scaled to mean 0 and variance 1."""
-        return isinstance(self.model[0], StandardScaler)
+        return isinstance(self.model[0], ColumnScaler)
 
     @property
     def is_classification(self) -> bool:
@@ -152,7 +152,7 @@ def make_pipeline_for(task: str, machine: str | None, scale: bool, options: dict
     unknown = sorted(options.keys() - inspect.signature(estimator).parameters.keys())
     if unknown:
         raise DataError(f"the machine {estimator.__name__} has no option {', '.join(unknown)}.")
-    return make_pipeline(StandardScaler() if scale else "passthrough", estimator(**options))
+    return make_pipeline(ColumnScaler() if scale else "passthrough", estimator(**options))
 
 
 def check_holdout(table: Table, holdout: float) -> None:

@@ -303,7 +303,7 @@ Scale = Annotated[
     bool,
     typer.Option(
         "--scale/--no-scale",
-        help="Scale columns of numbers to mean 0 and variance 1 first.",
+        help="Scale columns to mean 0 and variance 1 first, those of two values to a distance of 2.",
         rich_help_panel=EXPERTS,
     ),
 ]

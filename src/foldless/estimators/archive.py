@@ -57,6 +57,7 @@ OTHER_TYPES = (
     "foldless.estimators.kernel_search.ensemble.Ensemble",
     "foldless.estimators.kernel_search.left_out_twin.ClassifierTwin",
     "foldless.estimators.kernel_search.left_out_twin.RegressorTwin",
+    "foldless.estimators.preparation.ColumnScaler",
     "foldless.estimators.preparation.Preparation",
     "foldless.estimators.uncertainty.training_rows.TrainingRows",
     "foldless.grams.cells.Cell",

@@ -13,7 +13,8 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.preprocessing import StandardScaler
 
 from foldless.core.contracts import Matrix, Vector
 
@@ -100,6 +101,24 @@ class Preparation:
         """Return a sum for every original column of one value per prepared column."""
         origin = np.concatenate([self.kept, self.gaps])
         return np.asarray(np.bincount(origin, weights=values, minlength=len(self.center)), dtype=float)
+
+
+class ColumnScaler(StandardScaler):
+    """The same scaling as a step of a pipeline: to mean 0 and variance 1, columns of two values to a distance of 2.
+
+    Examples
+    --------
+    >>> ColumnScaler().fit_transform([[0.0, 1.0], [0.0, 2.0], [0.0, 3.0], [4.0, 2.0]]).round(2).tolist()
+    [[-0.5, -1.41], [-0.5, 0.0], [-0.5, 1.41], [1.5, 0.0]]
+    """
+
+    scale_: Vector
+
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn the means and the divisors; see :class:`sklearn.preprocessing.StandardScaler`."""
+        super().fit(X, y, sample_weight)
+        self.scale_ = _spread(np.asarray(X, dtype=float), self.scale_)
+        return self
 
 
 def _moments(X: Matrix, weights: Vector) -> tuple[Vector, Vector]:

@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from foldless import KernelLogisticRegression, KernelRidgeRegressor
 from foldless.cli.files.encoding import Code, Encoder
@@ -25,6 +24,7 @@ from foldless.cli.files.read_table import read_table
 from foldless.cli.main import run
 from foldless.core.errors import DataError, ModelFileError
 from foldless.estimators.archive import PLAIN_NAME
+from foldless.estimators.preparation import ColumnScaler
 from oracles.hostile import mutations
 
 MUTATIONS = 200
@@ -302,7 +302,7 @@ def model(request, tmp_path_factory):
         KernelLogisticRegression(C=1.0) if request.param == "classes" else KernelRidgeRegressor(alpha=1.0)
     )
     y = np.array(LABELS) if request.param == "classes" else X[:, 0] ** 2
-    fitted = make_pipeline(StandardScaler(), estimator).fit(X, y)
+    fitted = make_pipeline(ColumnScaler(), estimator).fit(X, y)
     save_model(path, fitted, ENCODER, getattr(estimator, "classes_", None))
     return path.read_bytes()
 

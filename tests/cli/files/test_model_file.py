@@ -8,7 +8,6 @@ import pytest
 import skops.io
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from foldless import KernelLogisticRegression
 from foldless.cli.files.encoding import Code, Encoder
@@ -17,6 +16,7 @@ from foldless.cli.files.read_table import read_table
 from foldless.cli.main import run
 from foldless.core.errors import ModelFileError
 from foldless.estimators.archive import PLAIN_NAME, trusted_types
+from foldless.estimators.preparation import ColumnScaler
 
 ENCODER = Encoder((Code("a", "number"), Code("b", "number"), Code("c", "number")), "y", "classification")
 
@@ -24,7 +24,7 @@ ENCODER = Encoder((Code("a", "number"), Code("b", "number"), Code("c", "number")
 @pytest.fixture
 def fitted(two_classes):
     X, y = two_classes
-    return make_pipeline(StandardScaler(), KernelLogisticRegression(C=1.0)).fit(
+    return make_pipeline(ColumnScaler(), KernelLogisticRegression(C=1.0)).fit(
         X, np.where(y > 0, "up", "down")
     )
 
@@ -61,7 +61,7 @@ def with_plain(path, **changes):
 def test_a_loaded_model_predicts_the_same(two_classes, tmp_path, kernel, scale):
     X, y = two_classes
     model = make_pipeline(
-        StandardScaler() if scale else "passthrough",
+        ColumnScaler() if scale else "passthrough",
         KernelLogisticRegression(kernel=kernel, max_evaluations=3),
     )
     with pytest.warns(UserWarning, match="budget"):
@@ -76,7 +76,7 @@ def test_a_loaded_model_predicts_the_same(two_classes, tmp_path, kernel, scale):
 def test_three_classes_and_integer_labels(three_classes, tmp_path):
     X, y = three_classes
     encoder = Encoder((Code("a", "number"), Code("b", "number")), "y", "classification")
-    model = make_pipeline(StandardScaler(), KernelLogisticRegression(C=1.0)).fit(X, y)
+    model = make_pipeline(ColumnScaler(), KernelLogisticRegression(C=1.0)).fit(X, y)
     save_model(tmp_path / "model.skops", model, encoder, model.classes_)
     assert np.array_equal(load_model(tmp_path / "model.skops").model.predict(X), model.predict(X))
 
@@ -120,9 +120,9 @@ def test_every_trusted_type_exists():
 
 def test_untrusted_types_are_refused_by_name(saved):
     def poison(name, content):
-        return content.replace(b"StandardScaler", b"MyStandardScaler") if name == "schema.json" else content
+        return content.replace(b"ColumnScaler", b"MyColumnScaler") if name == "schema.json" else content
 
-    with pytest.raises(ModelFileError, match=r"refused.*MyStandardScaler"):
+    with pytest.raises(ModelFileError, match=r"refused.*MyColumnScaler"):
         load_model(rewrite(saved, poison))
 
 
@@ -132,8 +132,8 @@ def test_a_function_of_the_system_is_refused_by_name(saved):
     def poison(name, content):
         if name != "schema.json":
             return content
-        return content.replace(b'"StandardScaler"', b'"system"').replace(
-            b"sklearn.preprocessing._data", b"os"
+        return content.replace(b'"ColumnScaler"', b'"system"').replace(
+            b"foldless.estimators.preparation", b"os"
         )
 
     with pytest.raises(ModelFileError, match=r"os\.system"):
@@ -144,7 +144,7 @@ def test_a_model_of_another_kind_is_refused(saved, two_classes):
     X, y = two_classes
     with zipfile.ZipFile(saved) as archive:
         plain = archive.read(PLAIN_NAME)
-    skops.io.dump(make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y), saved)
+    skops.io.dump(make_pipeline(ColumnScaler(), LogisticRegression()).fit(X, y), saved)
     with zipfile.ZipFile(saved, "a") as archive:
         archive.writestr(PLAIN_NAME, plain)
     with pytest.raises(ModelFileError, match="expected a model saved by foldless"):

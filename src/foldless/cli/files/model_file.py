@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
 
 from foldless.cli.files.encoding import Encoder
 from foldless.core.errors import ModelFileError
@@ -23,6 +22,7 @@ from foldless.estimators.archive import (
     write_archive,
     writer,
 )
+from foldless.estimators.preparation import ColumnScaler
 from foldless.estimators.registry import MACHINES
 
 
@@ -105,12 +105,12 @@ def _is_ours(model: Any, encoder: Encoder) -> bool:
         return False
     (_, first), (_, last) = model.steps
     estimators = {entry.estimator for entry in MACHINES.values()}
-    scaling = (isinstance(first, str) and first == "passthrough") or type(first) is StandardScaler
+    scaling = (isinstance(first, str) and first == "passthrough") or type(first) is ColumnScaler
     fitted = type(last) in estimators and hasattr(last, "dual_coef_")
     return scaling and fitted and getattr(last, "n_features_in_", None) == len(encoder.feature_names)
 
 
-def _check_scaling(path: PathLike, scaler: StandardScaler | str, n_features: int) -> None:
+def _check_scaling(path: PathLike, scaler: ColumnScaler | str, n_features: int) -> None:
     """Scale a row of zeros, to notice arrays that do not fit."""
     if isinstance(scaler, str):
         return

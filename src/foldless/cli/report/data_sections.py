@@ -13,6 +13,7 @@ from foldless.cli.report.numbers import from_table, listing, number, percent
 from foldless.cli.report.parts import Drawn, Grid, Panel, Section
 from foldless.cli.report.scores import Unseen
 from foldless.cli.report.verdict import Findings
+from foldless.core.contracts import Vector
 from foldless.inspection.uncertainty import suspicious_rows
 
 SUSPICIOUS_MAX_ROWS, COLUMNS_MAX_ROWS = 15, 300
@@ -145,13 +146,17 @@ def _level_counts(experiment: Experiment, column: OriginalColumn) -> tuple[tuple
     return levels, np.concatenate([np.full(len(levels) - len(shown), rows - shown.sum()), shown])
 
 
+def _scaling(x: Vector) -> str:
+    return "scaled to mean 0 and " + ("a distance of 2" if len(np.unique(x)) == 2 else "variance 1")
+
+
 def _use(experiment: Experiment, column: OriginalColumn) -> str:
     """Return in words how a column became numbers."""
     code = column.code
     if column.is_constant:
         return "carries no information: always the same"
     if code.kind == "number":
-        how = "scaled to mean 0 and variance 1" if experiment.is_scaled else "as it is"
+        how = _scaling(experiment.X[:, column.places[0]]) if experiment.is_scaled else "as it is"
     elif code.kind == "date":
         how = f"as numbers: {', '.join(code.parts)}"
     elif len(code.levels) == 2:

@@ -126,7 +126,7 @@ def refit_script(experiment: Experiment) -> str:
             *_options(estimator),
         ]
     )
-    scaling = "StandardScaler()" if experiment.is_scaled else '"passthrough"'
+    scaling = "ColumnScaler()" if experiment.is_scaled else '"passthrough"'
     impute = any(code.fill is not None for code in table.encoder.codes)
     imports = sorted({*_imports(parameters["kernel"]), (_module(type(estimator)), type(estimator).__name__)})
     held = experiment.held_out
@@ -136,9 +136,9 @@ def refit_script(experiment: Experiment) -> str:
         "",
         *(f"from {module} import {name}" for module, name in imports),
         "from sklearn.pipeline import make_pipeline",
-        "from sklearn.preprocessing import StandardScaler",
         "",
         "from foldless.cli import read_table",
+        "from foldless.estimators.preparation import ColumnScaler",
         "",
         f"PATH = {_literal(experiment.source)}",
         "",
