@@ -7,8 +7,10 @@ import json
 import numpy as np
 import pytest
 
+from foldless import KernelRidgeRegressor
 from foldless.cli.files.model_file import load_model
 from foldless.cli.main import run
+from foldless.cli.report.text import promise
 
 pytest.importorskip("skops")
 KINDS = {
@@ -98,3 +100,11 @@ def test_mistakes_get_one_line(machine, options, message, desk, capsys):
     assert message in err
     assert len(err.strip().splitlines()) == 1
     assert not out
+
+
+def test_the_promise_on_the_terminal_has_no_line_of_python():
+    model = KernelRidgeRegressor().fit(np.linspace(0, 1, 30)[:, None], np.sin(np.linspace(0, 6, 30)))
+    assert "calibration='split'" in model.guarantee(0.9)
+    said = promise(model, 0.9)
+    assert said.endswith("with 30 to 120 rows).")
+    assert model.guarantee(0.9).startswith(said[:-1])

@@ -266,3 +266,20 @@ def test_weights_of_the_wrong_length_are_counted_before_rows_are_cut_in_halves()
     model = KernelRidgeRegressor(calibration="split")
     with pytest.raises(ValueError, match=r"sample_weight\.shape"):
         model.fit(NUMBERS[:, None], Y, sample_weight=np.ones(19))
+
+
+@pytest.mark.parametrize(
+    "model", [KernelClassifier(), KernelLogisticRegression(), KernelRidgeRegressor(), KernelSearch(SVC())]
+)
+def test_a_misspelt_parameter_is_asked_about(model):
+    with pytest.raises(ValueError, match=r"Invalid parameter 'random_sate'.*Did you mean 'random_state'\?$"):
+        model.set_params(random_sate=0)
+    with pytest.raises(ValueError, match=r"\]\.$"):
+        model.set_params(unlike_any_other=0)
+    assert model.set_params(random_state=3) is model
+    assert model.random_state == 3
+
+
+def test_a_misspelt_parameter_of_a_part_keeps_the_message_of_the_part():
+    with pytest.raises(ValueError, match="Invalid parameter 'gama' for estimator SVC"):
+        KernelSearch(SVC()).set_params(estimator__gama=1)

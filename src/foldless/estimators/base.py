@@ -35,6 +35,7 @@ from foldless.estimators.dask_collections import Collection, PartitionedFit, laz
 from foldless.estimators.doc_links import DocLinkMixin
 from foldless.estimators.feature_relevance import relevance
 from foldless.estimators.landmarks import cell_rows, landmark_points
+from foldless.estimators.parameter_names import ParameterNamesMixin
 from foldless.estimators.uncertainty.interval_mixin import IntervalMixin
 from foldless.estimators.uncertainty.left_out_mixin import LeftOutMixin
 from foldless.estimators.uncertainty.set_mixin import SetMixin
@@ -79,7 +80,7 @@ class Link:
     joint: bool = True
 
 
-class BaseKernelEstimator(DocLinkMixin, CallbackMixin, LeftOutMixin, BaseEstimator):
+class BaseKernelEstimator(DocLinkMixin, ParameterNamesMixin, CallbackMixin, LeftOutMixin, BaseEstimator):
     """Base of all estimators: checks of the data, tuning, and prediction as a sum of kernel functions."""
 
     kernel: KernelLike

@@ -33,6 +33,7 @@ from foldless.estimators.columns import ColumnCodes, dense_columns, learn_codes
 from foldless.estimators.dask_collections import is_dask
 from foldless.estimators.dask_fit import TUNED_MAX_ROWS, checked_collection
 from foldless.estimators.doc_links import DocLinkMixin
+from foldless.estimators.parameter_names import ParameterNamesMixin
 from foldless.estimators.preparation import Preparation
 from foldless.estimators.uncertainty.learning_curve import LearningCurve
 from foldless.estimators.validation import check_options, checked_weights
@@ -43,7 +44,7 @@ from foldless.tuning.result import Trials
 UNASKED_ADVICE = (ManyParametersWarning, BoundWarning)
 
 
-class BaseDefault(DocLinkMixin, CallbackMixin, BaseEstimator):
+class BaseDefault(DocLinkMixin, ParameterNamesMixin, CallbackMixin, BaseEstimator):
     """What both default estimators share: preparation of the columns, the choice, and answers of the chosen estimator."""
 
     best_estimator_: BaseKernelEstimator

@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline
 
 from foldless.cli.files.model_file import ModelFile, load_model
 from foldless.cli.files.read_table import Table, read_new
+from foldless.cli.report.text import promise
 from foldless.cli.terminal import check_writable, print_json, print_notes
 from foldless.core.atomic_write import written_whole
 from foldless.core.contracts import Matrix
@@ -97,12 +98,12 @@ def uncertainty(
             if not isinstance(machine, IntervalMixin):
                 raise DataError("--interval is for numbers, and this model predicts classes. Use --sets.")
             found |= _interval_columns(machine, points, interval)
-            said.append(machine.guarantee(interval))
+            said.append(promise(machine, interval))
         if sets is not None:
             if not isinstance(machine, SetMixin):
                 raise DataError("--sets is for classes, and this model predicts numbers. Use --interval.")
             found |= {"set": _classes_of(machine, points, sets)}
-            said.append(machine.guarantee(sets))
+            said.append(promise(machine, sets))
     return found, [*(str(warning.message) for warning in caught), *said]
 
 

@@ -12,6 +12,7 @@ from foldless.cli.report.more_rows import more_rows_section
 from foldless.cli.report.numbers import number, percent
 from foldless.cli.report.parts import Grid, Measured, Panel, Section, filled
 from foldless.cli.report.scores import Unseen, decisive_name, find, scores
+from foldless.cli.report.text import promise
 from foldless.cli.report.threshold import cost_table
 from foldless.cli.report.verdict import Findings, interval_text, score_rows, score_text
 from foldless.core.errors import FoldlessError, UncertaintyWarning
@@ -123,7 +124,7 @@ def _sets(findings: Findings) -> tuple[list[str], list[Panel]]:
     model, held = findings.experiment.estimator, findings.experiment.held_out
     if not isinstance(model, SetMixin) or findings.experiment.loo_outputs is None:
         return [], []
-    words = [model.guarantee(LEVEL)]
+    words = [promise(model, LEVEL)]
     if held is None:
         return words, []
     points = findings.experiment.model[:-1].transform(held.X[:UNCERTAIN_MAX_ROWS])
@@ -150,7 +151,7 @@ def _intervals(findings: Findings, ours: Unseen) -> tuple[list[str], list[Panel]
     model, held = findings.experiment.estimator, findings.experiment.held_out
     if not isinstance(model, IntervalMixin) or findings.experiment.loo_outputs is None:
         return words, []
-    words.append(model.guarantee(LEVEL))
+    words.append(promise(model, LEVEL))
     if held is None:
         return words, []
     rows = slice(None, UNCERTAIN_MAX_ROWS)

@@ -178,6 +178,11 @@ def _estimates(experiment: Experiment) -> Iterator[str]:
         yield f"On the {held_out.rows} rows held out, the predictions are off by {number(held_out.error)} (RMSE)."
 
 
+def promise(model: Any, level: float) -> str:
+    """Return what intervals or sets of a model promise, without the advice about Python that follows after a comma."""
+    return model.guarantee(level).partition(", while ")[0].rstrip(".") + "."
+
+
 def versions() -> list[tuple[str, str]]:
     """Return the versions that matter, as (package, version)."""
     rows = [("Python", platform.python_version())]

@@ -45,6 +45,7 @@ from foldless.estimators.kernel_search.param_space import read_space
 from foldless.estimators.kernel_search.pipeline import split_pipeline
 from foldless.estimators.kernel_search.setting import SearchTask, SettingResult
 from foldless.estimators.kernel_search.strategies import build_runs
+from foldless.estimators.parameter_names import ParameterNamesMixin
 from foldless.estimators.uncertainty.score import LooScore
 from foldless.estimators.validation import check_options, checked_weights
 from foldless.searches.base import Search
@@ -73,7 +74,7 @@ def _predicts_classes(self: "KernelSearch") -> bool:
     return is_classifier(self.estimator)
 
 
-class KernelSearch(DocLinkMixin, CallbackMixin, MetaEstimatorMixin, BaseEstimator):
+class KernelSearch(DocLinkMixin, ParameterNamesMixin, CallbackMixin, MetaEstimatorMixin, BaseEstimator):
     r"""Choose the parameters of a kernel machine by a criterion that needs no folds.
 
     The place of ``GridSearchCV`` around scikit-learn's own ``SVC``, ``NuSVC``, ``KernelRidge``,
