@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 from foldless.cli import read_table, run_experiment
+from foldless.cli.files.encoding import Code, Encoder
+from foldless.cli.files.read_table import Table
+from foldless.cli.report.cautions import cautions
 from foldless.cli.report.chart import Axis
 from foldless.cli.report.column_figures import answer_axis, dependent
 from foldless.cli.report.columns import dependence, importance, original_columns
@@ -15,6 +18,7 @@ from foldless.cli.report.sections import sections
 from foldless.cli.report.svg import ticks
 from foldless.cli.report.verdict import Findings
 from foldless.estimators.uncertainty.learning_curve import LearningCurve
+from foldless.inspection.criterion_surface import parameters
 
 
 @pytest.fixture(scope="module")
@@ -114,3 +118,35 @@ def test_whole_numbers_of_a_column_keep_their_digits(sales):
 )
 def test_a_number_and_its_uncertainty_end_at_the_same_digit(value, spread, written):
     assert with_spread(value, spread) == written
+
+
+def experiment_of(X, y, **options):
+    names = [f"x{j}" for j in range(X.shape[1])]
+    encoder = Encoder(tuple(Code(name, "number") for name in names), "y", "classification")
+    return run_experiment(
+        Table(X, y, names, "y", "classification", encoder), "logistic", kernel="rbf", **options
+    )
+
+
+def test_rows_that_surprise_nobody_are_not_listed(rng):
+    X = np.r_[rng.normal(-4, 0.5, size=(30, 2)), rng.normal(4, 0.5, size=(30, 2))]
+    found = part(experiment_of(X, np.repeat(["left", "right"], 30)), "suspicious")
+    assert found.table is None
+    assert found.words == ["None: no row surprises the model that has not seen it."]
+
+
+def test_columns_without_an_effect_are_not_drawn(rng):
+    X = np.column_stack([rng.normal(size=80), 1e-3 * rng.normal(size=(80, 2))])
+    experiment = experiment_of(X, np.where(X[:, 0] > 0, "a", "b"), scale=False)
+    drawn = [panel.title for panel in part(experiment, "columns").panels if panel.name != "importance"]
+    assert drawn == ["x0"]
+
+
+def test_length_scales_of_columns_that_do_not_matter_are_no_caution(rng):
+    X = rng.normal(size=(120, 6))
+    experiment = run_experiment(
+        experiment_of(X, np.where(X[:, 0] > 0, "a", "b")).table, "logistic", kernel="rbf-ard-free"
+    )
+    at_bound = [p for p in parameters(experiment.estimator.selection_) if p.on_bound == "upper"]
+    assert at_bound
+    assert not [caution for caution in cautions(Findings(experiment)) if "length scale" in caution]

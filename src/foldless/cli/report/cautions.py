@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from foldless.cli.files.sheet import count
-from foldless.cli.report.numbers import number, percent
+from foldless.cli.report.numbers import listing, number, percent
 from foldless.cli.report.scores import find
 from foldless.cli.report.tuned import RANGE_MIN_PARAMETERS, shows_alpha_for_C, tuned_parameters
 from foldless.cli.report.verdict import CLEAR_STANDARD_ERRORS, Findings, agreement, disagreement
@@ -84,16 +83,16 @@ def _regularisation_at_bound(findings: Findings) -> Iterator[str]:
 
 def _length_scales_at_bound(findings: Findings) -> Iterator[str]:
     named = parameters(findings.experiment.estimator.selection_)
+    # Among many length scales, those at the upper bound belong to columns that do not matter, which is no reason to worry.
+    if len(named) > RANGE_MIN_PARAMETERS:
+        return
     for side in ("lower", "upper"):
         ended = [PARAMETER_TITLES.get(p.name, p.name) for p in named if p.on_bound == side]
-        if len(named) <= RANGE_MIN_PARAMETERS and ended:
+        if ended:
             yield (
-                f"{', '.join(ended)} ended at the {side} bound of the search: the data do not determine it. "
-                "Another kernel may fit better."
+                f"{listing(ended)} ended at the {side} bound of the search: the data do not determine "
+                f"{'it' if len(ended) == 1 else 'them'}. Another kernel may fit better."
             )
-        elif ended and side == "upper":
-            which = "its column hardly matters" if len(ended) == 1 else "their columns hardly matter"
-            yield f"{count(len(ended), 'length scale')} ended at the upper bound of the search: {which}."
 
 
 def _cut_short(findings: Findings) -> Iterator[str]:

@@ -17,7 +17,11 @@ from foldless.core.contracts import Vector
 from foldless.inspection.uncertainty import suspicious_rows
 
 SUSPICIOUS_MAX_ROWS, COLUMNS_MAX_ROWS = 15, 300
+# A row whose own class is likelier than this when it is left out is no surprise.
+SUSPICIOUS_MAX_PROBABILITY = 0.5
 DEPENDENCE_PANELS = 4
+# Columns whose shuffling costs less than this share of what the most important one costs are not drawn.
+DEPENDENCE_MIN_SHARE = 0.02
 # With more bars than this a figure is as high as two others.
 TALL_MIN_BARS = 14
 
@@ -43,7 +47,9 @@ def columns_section(findings: Findings) -> Iterator[Section]:
     caption = f"{shown}. Grey lines show the spread over several shuffles."
     chart = column_figures.important(found, unit)
     panels = [Panel("importance", "Importance", caption, chart, tall=n > TALL_MIN_BARS)]
-    top = [column for column, rise in zip(found.columns, found.rise) if rise > 0][:DEPENDENCE_PANELS]
+    least = DEPENDENCE_MIN_SHARE * found.rise[0]
+    top = [column for column, rise in zip(found.columns, found.rise) if rise > max(0, least)]
+    top = top[:DEPENDENCE_PANELS]
     effects = [dependence(experiment, column) for column in top]
     y = column_figures.answer_axis(effects, classes, str(experiment.table.target_name))
     what = f"{y.title[:1].upper()}{y.title[1:]}"
@@ -65,7 +71,15 @@ def suspicious_section(findings: Findings) -> Iterator[Section]:
     experiment, left_out = findings.experiment, findings.left_out
     if left_out is None or (left_out.classes is not None and left_out.probabilities is None):
         return
-    rows = suspicious_rows(experiment.estimator)[0][:SUSPICIOUS_MAX_ROWS]
+    rows, values, _ = suspicious_rows(experiment.estimator)
+    if experiment.is_classification:
+        rows = rows[values < SUSPICIOUS_MAX_PROBABILITY]
+    rows = rows[:SUSPICIOUS_MAX_ROWS]
+    if not len(rows):
+        yield Section(
+            "suspicious", "Rows to look at", ["None: no row surprises the model that has not seen it."]
+        )
+        return
     yield Section(
         "suspicious",
         "Rows to look at",

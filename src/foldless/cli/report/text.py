@@ -109,7 +109,7 @@ def asked(experiment: Experiment) -> str:
         rows += f" ({experiment.held_out.rows} more were held out)"
     return (
         f"The model predicts {_target(experiment)} from {count(experiment.X.shape[1], 'feature')} of {rows}. "
-        f"It is {entry_of(estimator).title} with the kernel {estimator.kernel_}{compared}. "
+        f"It is {entry_of(estimator).title} with the kernel {_short_kernel(estimator.kernel_)}{compared}. "
         f"Its parameters were chosen without folds, by this criterion: {_criterion(experiment)}."
     )
 
