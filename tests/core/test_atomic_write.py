@@ -10,7 +10,6 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from foldless import KernelLogisticRegression
 from foldless.cli import run
@@ -20,6 +19,7 @@ from foldless.cli.papers.table import Cell, PaperTable
 from foldless.cli.report import write as report
 from foldless.core.atomic_write import written_whole
 from foldless.core.errors import DataError
+from foldless.estimators.preparation import ColumnScaler
 
 OLD = b"the old file"
 ENCODER = Encoder(tuple(Code(name, "number") for name in "abc"), "y", "classification")
@@ -75,7 +75,7 @@ OUTPUTS = {"report": "r.html", "saved_model": "m.skops", "predictions": "p.csv",
 
 @pytest.fixture
 def writers(tmp_path, two_classes):
-    model = make_pipeline(StandardScaler(), KernelLogisticRegression(C=1.0)).fit(*two_classes)
+    model = make_pipeline(ColumnScaler(), KernelLogisticRegression(C=1.0)).fit(*two_classes)
     return Writers(tmp_path, model)
 
 
