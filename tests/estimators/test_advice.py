@@ -6,9 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.gaussian_process.kernels import RBF
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
-from foldless import KernelLogisticRegression, KernelLSSVC, KernelRidgeRegressor
+from foldless import KernelLogisticRegression, KernelLSSVC, KernelRidgeRegressor, KernelSearch
 from foldless.core.errors import (
     AdviceWarning,
     BoundWarning,
@@ -57,6 +59,13 @@ def test_columns_of_different_scales_are_named_and_scaling_cures_it(name):
     assert advice(estimator(), wide, y).count(InputScaleWarning) == 1
     assert InputScaleWarning not in advice(estimator(), StandardScaler().fit_transform(wide), y)
     assert InputScaleWarning not in advice(estimator("rbf-ard"), wide, y)
+
+
+def test_a_search_around_a_machine_of_scikit_learn_sees_the_scales_too():
+    X, y = problem("classification")
+    assert advice(KernelSearch(SVC()), X * [1.0, 200.0], y) == [InputScaleWarning]
+    assert advice(KernelSearch(make_pipeline(StandardScaler(), SVC())), X * [1.0, 200.0], y) == []
+    assert advice(KernelSearch(SVC(kernel="precomputed")), X @ np.diag([1.0, 4e4]) @ X.T, y) == []
 
 
 def test_scales_up_to_thirty_give_no_advice():

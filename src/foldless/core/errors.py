@@ -212,7 +212,7 @@ class InputScaleWarning(AdviceWarning):
         super().__init__(
             f"the standard deviations of the columns range from {small_scale:.2g} (column {small!r}) to "
             f"{large_scale:.2g} (column {large!r}), and the kernel has one length scale for them, so that the small ones "
-            "are ignored. Scale them: make_pipeline(StandardScaler(), ...); or use kernel='rbf-ard'."
+            "are ignored. Scale them: make_pipeline(StandardScaler(), ...); or use an estimator of foldless with kernel='rbf-ard'."
         )
 
 

@@ -32,6 +32,7 @@ from foldless.core.targets import MIN_ROWS
 from foldless.core.text_columns import naming_text_columns
 from foldless.criteria import CV
 from foldless.criteria.base import Criterion
+from foldless.estimators.advice import scale_warning, warn_about
 from foldless.estimators.base import BaseKernelEstimator
 from foldless.estimators.callbacks import CallbackMixin, both
 from foldless.estimators.doc_links import DocLinkMixin
@@ -229,11 +230,18 @@ class KernelSearch(DocLinkMixin, ParameterNamesMixin, CallbackMixin, MetaEstimat
         results = self._tune_settings(X, np.asarray(y), params)
         best = min(results, key=lambda result: result.value)
         self._record(results, best)
+        self._advise(best)
         self.__dict__.pop("_twin", None)
         self._fitted_rows = (X, y, params)
         if self.refit:
             self._refit(best, X, y, params)
         return self
+
+    def _advise(self, best: SettingResult) -> None:
+        """Warn about points whose columns have very different scales."""
+        if best.selection is not None:
+            points = best.selection.builder.X
+            warn_about([scale_warning(best.selection.objective.kernel, points, range(points.shape[1]))])
 
     def _check_data(self, X: Any, y: Any) -> tuple[Any, Any]:
         if not hasattr(self.estimator, "fit"):
