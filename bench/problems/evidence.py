@@ -10,7 +10,9 @@ EVIDENCE = range(80, 100)
 
 SPENT = {
     range(40, 50): "KernelSearch's least-squares machine in place of SVC, its factor 2 and its tolerance",
-    range(60, 71): "the default criterion of KernelSVC for either loss",
+    range(
+        60, 71
+    ): "the default criterion of KernelSVC for either loss, and (70) when landmarks are as good as the whole matrix",
     range(76, 80): "the candidates of KernelClassifier and KernelRegressor",
 }
 
