@@ -1,6 +1,6 @@
 """Where kernel, machine and criterion meet: theta in, value and gradient out."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -188,10 +188,11 @@ class Objective(HasPrior, HasScale):
         return (np.r_[gradient, reading.slope] if self.tune_machine else gradient) + penalty_gradient
 
 
-def left_out_losses(objectives: Sequence[Objective], theta: Vector) -> LeftOutLosses:
-    """Return the losses of the rows of some objectives when they are left out of the fits at ``theta``."""
-    parts = []
-    for objective in objectives:
+def left_out_losses(objectives: Iterable[Objective], theta: Vector) -> LeftOutLosses:
+    """Return the losses of the rows of some objectives when they are left out of the fits at ``theta``, one fit after the other."""
+
+    def of(objective: Objective) -> LeftOutLosses:
         _, machine, solution = objective.solve(theta)
-        parts.append(LeftOutLosses.of(machine, objective.Y, left_out_outputs(solution)))
-    return LeftOutLosses.joined(parts)
+        return LeftOutLosses.of(machine, objective.Y, left_out_outputs(solution))
+
+    return LeftOutLosses.joined([of(objective) for objective in objectives])
