@@ -52,3 +52,23 @@ def test_more_rows_do_not_make_the_fit_coarser(data, monkeypatch):
     monkeypatch.setattr("foldless.tuning.last_fit.TRIAL_MAX_OPERATIONS", 0)
     monkeypatch.setattr(LastFit, "may_use_cells", lambda self, machine: False)
     assert LastFit(*data, LOO()).fit(RBF(0.05), LSSVM(1.0)).name == "150 landmarks"
+
+
+@pytest.mark.parametrize(("width", "form"), [(0.4, "150 landmarks"), (0.03, "cells")])
+def test_all_cells_are_fitted_only_if_some_of_them_are_better(width, form, data, monkeypatch):
+    """A kernel that suits the rows is no worse through many landmarks; a narrow one is better in cells than through a few."""
+    limits = {
+        "NEGLIGIBLE_GAP": 0.0,
+        "SMALL_WHOLE_MAX_ROWS": 0,
+        "WHOLE_MAX_ROWS": 190,
+        "TRIAL_MAX_OPERATIONS": 0,
+        "LANDMARK_MAX_OPERATIONS": N * 150**2 if width > 0.1 else N * 20**2,
+        "FIRST_LANDMARKS": 10,
+    }
+    for name, value in limits.items():
+        monkeypatch.setattr(f"foldless.tuning.last_fit.{name}", value)
+    fitted, cells = [], LastFit.cells
+    monkeypatch.setattr(LastFit, "cells", lambda self, *rest: (fitted.append("cells"), cells(self, *rest))[1])
+    found = LastFit(*data, LOO(), cell_size=50).fit(RBF(width), LSSVM(1.0))
+    assert form in found.name
+    assert fitted == (["cells"] if form == "cells" else [])

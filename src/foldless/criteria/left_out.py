@@ -122,7 +122,7 @@ class LeftOutLosses:
     def __len__(self) -> int:
         return len(self.losses)
 
-    def __getitem__(self, rows: Rows) -> Self:
+    def __getitem__(self, rows: Rows | slice) -> Self:
         weights = None if self.weights is None else self.weights[rows]
         return self.__class__(self.losses[rows], weights)
 

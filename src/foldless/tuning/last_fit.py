@@ -267,13 +267,17 @@ class LastFit:
             whole = self.whole(kernel, machine, start)
             return self._with_scores(whole, [*forms, whole])
         affordable = self.n * self.cell_rows**2 <= self._operations_left(machine)
-        may_use_cells = affordable and self.may_use_cells(machine)
-        if may_use_cells and self._cells_are_far_ahead(kernel, machine, forms):
+        if not (affordable and self.may_use_cells(machine)):
+            last = self._most_landmarks(kernel, machine, forms, start)
+            return self._with_scores(last, [*(form for form in forms if form is not last), last])
+        rows, of_cells = self._trial_cells(kernel, machine)
+        if self._cells_are_far_ahead(kernel, machine, forms, rows, of_cells):
             cells = self.cells(kernel, machine, polish)
             return self._with_scores(cells, [*forms, cells])
         last = self._most_landmarks(kernel, machine, forms, start)
         forms = [*(form for form in forms if form is not last), last]
-        if last.gap <= NEGLIGIBLE_GAP or not may_use_cells:
+        # All cells are fitted only if some of them are better.
+        if last.gap <= NEGLIGIBLE_GAP or self._score(last, rows) <= of_cells.mean:
             return self._with_scores(last, forms)
         cells = self.cells(kernel, machine, polish)
         scored = self._with_scores(cells, [*forms, cells])
@@ -292,17 +296,34 @@ class LastFit:
         """Return a fit together with the mean left-out losses of all that were tried."""
         return replace(chosen, tried=TriedForms(TriedForm(form.name, self._score(form)) for form in tried))
 
-    def _score(self, form: FittedForm) -> float:
-        """Return the mean loss of left-out rows, NaN where it does not exist."""
+    def _score(self, form: FittedForm, rows: Rows | slice = slice(None)) -> float:
+        """Return the mean loss of left-out rows, of some or all, NaN where it does not exist."""
         try:
-            return form.losses(self.Y).mean
+            return form.losses(self.Y)[rows].mean
         except (Undefined, MissingVerb, NotPositiveDefinite):
             return np.nan
 
-    def _cells_are_far_ahead(self, kernel: Kernel, machine: Machine, forms: list[FittedForm]) -> bool:
+    def _cells_are_far_ahead(
+        self,
+        kernel: Kernel,
+        machine: Machine,
+        forms: list[FittedForm],
+        rows: Rows,
+        of_cells: LeftOutLosses,
+    ) -> bool:
         """Return whether cells gain more over the last landmarks that were tried than those gained over fewer.
 
-        Some cells are fitted, and the losses of their rows compared: more landmarks would hardly make up for so much.
+        More landmarks would hardly make up for so much.
+
+        Parameters
+        ----------
+        kernel, machine
+        forms : list of FittedForm
+            Through landmarks, the fewest first.
+        rows : array
+            Rows of some cells.
+        of_cells : LeftOutLosses
+            Their losses in these cells.
         """
         if not forms:
             return False
@@ -311,15 +332,18 @@ class LastFit:
             fewer = forms[0] if len(forms) > 1 else self.landmarks(kernel, machine, few)
         except Undefined:
             return False
+        before, last = (form.losses(self.Y)[rows] for form in (fewer, forms[-1]))
+        return loses(last, of_cells) and last.mean - of_cells.mean > before.mean - last.mean
+
+    def _trial_cells(self, kernel: Kernel, machine: Machine) -> tuple[Rows, LeftOutLosses]:
+        """Return the rows of some cells, and their losses when they are left out of the fits to these cells."""
         routes = self._tree.route(self.X)
         chosen = np.random.default_rng(self.seed).permutation(len(routes))[:N_TRIAL_CELLS]
         parts = [routes[i][1] for i in chosen]
         fits = [fit_cell(kernel, machine, self.criterion, self.X, self.Y, rows) for rows in parts]
         rows = np.concatenate(parts)
         outputs = np.concatenate([fit.left_out for fit in fits])
-        of_cells = LeftOutLosses.of(machine.on_rows(rows), self.Y[rows], outputs)
-        before, last = (form.losses(self.Y)[rows] for form in (fewer, forms[-1]))
-        return loses(last, of_cells) and last.mean - of_cells.mean > before.mean - last.mean
+        return rows, LeftOutLosses.of(machine.on_rows(rows), self.Y[rows], outputs)
 
     @cached_property
     def _tree(self) -> CellTree:
