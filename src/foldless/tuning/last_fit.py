@@ -61,7 +61,7 @@ SMALL_WHOLE_MAX_ROWS, WHOLE_MAX_ROWS = 1000, 5000
 FIRST_LANDMARKS, LANDMARK_GROWTH = 100, 3
 # Entries of the array of rows times landmarks, and operations n m^2 of a pass over the rows, that a fit may take. From
 # LANDMARK_STEADY_ROWS rows on the number of landmarks stays, so that more rows do not make the fit coarser.
-LANDMARK_MAX_ENTRIES, LANDMARK_MAX_OPERATIONS, LANDMARK_STEADY_ROWS = 4e8, 3e10, 1e5
+LANDMARK_MAX_ENTRIES, LANDMARK_MAX_OPERATIONS, LANDMARK_STEADY_ROWS = 2.5e8, 3e10, 1e5
 # Operations beyond which the next number of landmarks is not tried before cells are.
 TRIAL_MAX_OPERATIONS = 5e9
 CELL_ROWS = 1500
