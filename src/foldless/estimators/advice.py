@@ -105,8 +105,9 @@ def no_gain_warning(machine: Machine, Y: Matrix, left_out: Matrix) -> NoGainWarn
     """Return a warning if left-out outputs (n, k) have no lower loss than the best constant, nor fewer errors if they are of classes."""
     constant = np.broadcast_to(constant_outputs(machine, Y), Y.shape)
     ours, others = (LeftOutLosses.of(machine, Y, outputs) for outputs in (left_out, constant))
-    classes = is_pm1(Y)
-    errors = [error_fraction(Y, outputs, machine.loss_weights) for outputs in (left_out, constant)]
-    if ours.mean < others.mean or (classes and errors[0] < errors[1]):
+    if ours.mean < others.mean:
         return None
-    return NoGainWarning(ours.mean, others.mean, "the commonest class" if classes else "the mean")
+    if not is_pm1(Y):
+        return NoGainWarning(ours.mean, others.mean, "the mean")
+    wrong, always_wrong = (error_fraction(Y, z, machine.loss_weights) for z in (left_out, constant))
+    return None if wrong < always_wrong else NoGainWarning(ours.mean, others.mean, "the commonest class")
