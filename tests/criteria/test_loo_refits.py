@@ -185,3 +185,22 @@ def test_blocks_of_rows_are_corrected_one_by_one():
     assert criteria[0] != criteria[1]
     # Where the formula holds, nothing is made anew.
     assert whole.corrected(np.log([0.5, 0.5, 0.1])) is whole
+
+
+def test_every_column_has_rows_of_its_own(form):
+    _, K, y = random_problem(4)
+    Y, rows = np.column_stack([y, np.roll(y, 3)]), ((0, 3), (7,))
+    gram = form(K)
+    found = LOO(rows)(SmoothMachine(Logistic(), C=5.0).solve(gram, Y))
+    alone = [LOO(own)(solve(gram, column, 5.0)) for own, column in zip(rows, Y.T, strict=True)]
+    assert found.value == pytest.approx(np.mean([one.value for one in alone]), rel=1e-12)
+    assert found.slope == pytest.approx(np.mean([one.slope for one in alone], axis=0), rel=1e-9)
+
+
+def test_a_row_is_refitted_only_where_it_is_doubtful():
+    X, y = nearly_separable(0, 1.5, n=90)
+    Y = np.column_stack([y, np.where(np.arange(90) % 3 == 0, 1.0, -1.0)])
+    solution = SmoothMachine(Logistic(), C=1e3).solve(DenseGram(RBF(4.0)(X)), Y)
+    rows = LOO().corrected(solution).refit_rows
+    assert len(rows) == 2
+    assert set(rows[0]) != set(rows[1])

@@ -122,8 +122,13 @@ class Criterion:
     def __call__(self, solution: Any) -> Reading:
         """Return the cost of a solution per row; one with several columns gives the mean of their readings."""
         if isinstance(solution, ColumnwiseSolutions) and not self._reader(type(solution)):
-            return Reading.mean(side_by_side([partial(self, column) for column in solution.columns]))
+            pairs = enumerate(solution.columns)
+            return Reading.mean(side_by_side([partial(self.of_column(i), column) for i, column in pairs]))
         return self.read(solution).per_row()
+
+    def of_column(self, i: int) -> Self:
+        """Return the criterion for one of several columns of targets; by default itself."""
+        return self
 
     def read(self, solution: Any) -> Reading:
         """Read a solution by the formula for its type, as its paper normalises it."""
@@ -177,7 +182,8 @@ class Criterion:
         gradient : array
             Of the cost of the parameters, in ``kernel.theta`` followed by ``machine.theta``.
         """
-        return reading, np.zeros(len(kernel.theta) + (0 if machine is None else len(machine.theta)))
+        # One zero adds to a gradient of any size.
+        return reading, np.zeros(1)
 
     def tied_groups(self, kernel: Kernel) -> list[slice]:
         """Return the groups of parameters, as slices of ``kernel.theta``, whose differences it penalises: none here."""

@@ -9,7 +9,7 @@ References
 
 from dataclasses import dataclass, replace
 from functools import singledispatch
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,16 +101,21 @@ class LOO(Criterion):
 
     Parameters
     ----------
-    refit_rows : tuple of int, default=()
-        Rows of a smooth machine that are left out by fitting without them instead of (1). The numbers belong to one set
-        of rows; :meth:`corrected` finds them.
+    refit_rows : tuple of int, or of tuples of int, default=()
+        Rows of a smooth machine that are left out by fitting without them instead of (1): the same for all columns of the
+        targets, or those of every column. The numbers belong to one set of rows; :meth:`corrected` finds them.
     """
 
-    refit_rows: tuple[int, ...] = ()
+    refit_rows: tuple[int, ...] | tuple[tuple[int, ...], ...] = ()
 
     name: ClassVar[str] = "loo"
     title: ClassVar[str] = "Leave-one-out loss"
     unit: ClassVar[str] = "loss a row"
+
+    def of_column(self, i: int) -> Self:
+        """Return the criterion with the rows that are refitted for one column."""
+        rows = self.refit_rows
+        return replace(self, refit_rows=rows[i]) if rows and isinstance(rows[0], tuple) else self
 
     def approximates(self, machine: Machine) -> bool:
         """Return True for smooth machines: leaving a point out is one Newton step."""
@@ -127,16 +132,16 @@ class LOO(Criterion):
         total = sum(totals)
         if sum(float(np.sum(change)) for change in changes) <= MAX_SECOND_STEPS * total:
             return self
-        doubtful = np.concatenate(
-            [
-                # Equal rows are doubtful or not one by one.
-                np.flatnonzero(~(change * column.fraction_of_one_row <= DOUBTFUL_FRACTION * total))
-                for change, column in zip(changes, columns, strict=True)
-            ]
-        )
-        refitting = replace(
-            self, refit_rows=tuple(np.union1d(doubtful, self.refit_rows).astype(int).tolist())
-        )
+        # Equal rows are doubtful or not one by one.
+        doubtful = [
+            np.flatnonzero(~(change * column.fraction_of_one_row <= DOUBTFUL_FRACTION * total))
+            for change, column in zip(changes, columns, strict=True)
+        ]
+        found = [
+            np.union1d(rows, self.of_column(i).refit_rows).astype(int) for i, rows in enumerate(doubtful)
+        ]
+        by_column = tuple(tuple(rows.tolist()) for rows in found)
+        refitting = replace(self, refit_rows=by_column if len(columns) > 1 else by_column[0])
         if refitting == self:
             return self
         before, after = self(solution).value, refitting(solution).value
@@ -146,7 +151,7 @@ class LOO(Criterion):
     def _read_smooth(self, solution: SmoothSolution) -> Reading:
         loss, y, v = solution.machine.loss, solution.y, solution.v
         a, V, k, phi = solution.a, solution.V, solution.one_minus_leverage, solution.fraction_of_one_row
-        refits = Refits.of(solution, self.refit_rows)
+        refits = Refits.of(solution, cast(tuple[int, ...], self.refit_rows))
         u = loo_outputs(solution)
         u[refits.rows] = refits.outputs
         value = float(v @ loss.value(y, u))
