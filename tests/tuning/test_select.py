@@ -397,13 +397,13 @@ def test_a_checkpoint_resumes_over_stages(larger, tmp_path):
     file = tmp_path / "run.jsonl"
     whole = tune(larger, kernel=NARROW)
     with pytest.warns(SearchWarning):
-        tune(larger, kernel=NARROW, checkpoint=file, max_evaluations=14)
+        tune(larger, kernel=NARROW, checkpoint=file, max_evaluations=12)
     evaluated = len(file.read_text().splitlines())
     resumed = tune(larger, kernel=NARROW, checkpoint=file)
     assert resumed.reading.value == pytest.approx(whole.reading.value, rel=1e-6)
     lines = file.read_text().splitlines()
     new = [line for line in lines[evaluated:] if '"theta"' in line]
-    assert len(new) == len(resumed.outcome.trace) - 14
+    assert len(new) == len(resumed.outcome.trace) - 12
     tune(larger, kernel=NARROW, checkpoint=file)
     assert file.read_text().splitlines() == lines
 

@@ -271,7 +271,7 @@ class DenseFactor(Factor):
     def covariance(self, M: Matrix) -> Matrix:
         """Return ``V M``; eq. (1)."""
         VM = self._covariance_plain(M)
-        return VM + np.multiply.outer(self._h, self._h @ M) / self._sigma if self.bias else VM
+        return VM + np.multiply.outer(self._h, self._h @ M / self._sigma) if self.bias else VM
 
     def logdet(self) -> float:
         """Return ``log det B``, plus ``log s'B^{-1}s`` with a bias."""

@@ -200,12 +200,12 @@ class _State:
     def _derivatives(self) -> tuple[Vector, Vector, Vector]:
         return self.problem.machine.loss.derivatives(self.problem.y, self.z)
 
-    @property
+    @cached_property
     def a(self) -> Vector:
         """Minus the first derivatives of the weighted losses."""
         return -self.problem.v * self._derivatives[0]
 
-    @property
+    @cached_property
     def w(self) -> Vector:
         """Second derivatives of the weighted losses."""
         return self.problem.v * self._derivatives[1]
@@ -213,7 +213,7 @@ class _State:
     @property
     def is_curved(self) -> bool:
         """Whether any point has curvature."""
-        return bool(np.any(self.w))
+        return bool(self.w.any())
 
     @cached_property
     def value(self) -> float:

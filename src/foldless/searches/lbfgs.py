@@ -82,7 +82,9 @@ class Curvature:
 
     def newton_step(self, g: Vector, free: NDArray[np.bool_]) -> Vector | None:
         """Return ``-H g`` of the free parameters; None if nothing is known about them."""
-        pairs = [pair for pair in (pair.on(free) for pair in self.pairs) if pair.is_convex]
+        pairs = self.pairs
+        if not free.all():
+            pairs = [pair for pair in (pair.on(free) for pair in pairs) if pair.is_convex]
         if not pairs and self.diagonal is None:
             return None
         scales = np.ones(len(g)) if self.diagonal is None else 1 / self.diagonal[free]
@@ -171,6 +173,7 @@ class _Descent:
         self.step, self.longest = first, search.stride
         self.curvature = search.curvature or Curvature([], _diagonal(first, run.trace))
         self._n_small_gains = self._n_rejected = 0
+        self._known_direction: Vector | None = None
         # Factor of the model's steps, which are too short where the slope does not fall.
         self._stretch = 1.0
 
@@ -200,6 +203,11 @@ class _Descent:
 
     def _direction(self) -> Vector:
         """Return the step of the quadratic model; without any known curvature, one down the slope."""
+        if self._known_direction is None:
+            self._known_direction = self._model_direction()
+        return self._known_direction
+
+    def _model_direction(self) -> Vector:
         free, p = self._is_free, np.zeros(len(self.step.theta))
         g = _slope(self.step)[free]
         if np.any(g):
@@ -209,6 +217,7 @@ class _Descent:
 
     def _learn(self, new: Step) -> None:
         """Take a step if it gains enough, and keep what it tells about the curvature in any case."""
+        self._known_direction = None
         s = new.theta - self.step.theta
         length, slope = np.max(np.abs(s)), float(_slope(self.step) @ s)
         gain = self.step.value - new.value

@@ -87,6 +87,11 @@ class Objective(HasPrior, HasScale):
         return len(self.Y)
 
     @property
+    def n_separate_fits(self) -> int:
+        """Number of fits that an evaluation takes."""
+        return self.machine.n_separate_fits(self.Y.shape[1])
+
+    @property
     def nats_per_unit(self) -> float:
         """Nats of the log likelihood in one unit of the criterion."""
         return self.criterion.nats_per_unit(self.machine, *self.Y.shape)
@@ -115,11 +120,11 @@ class Objective(HasPrior, HasScale):
     def solve(self, theta: Vector, start: Any = None) -> tuple[Kernel, Machine, Any]:
         """Return kernel, machine and solution at ``theta``."""
         kernel, machine = self.at(theta)
-        return kernel, machine, machine.solve(self.gram(kernel), self.Y, start)
+        return kernel, machine, machine.solve(self.gram(kernel, theta), self.Y, start)
 
-    def gram(self, kernel: Kernel) -> Gram:
-        """Return the Gram of ``kernel``; the latest one is kept, with everything computed from it."""
-        key = kernel.theta.tobytes()
+    def gram(self, kernel: Kernel, theta: Vector) -> Gram:
+        """Return the Gram of the kernel at ``theta``; the latest one is kept, with everything computed from it."""
+        key = theta[: self._n_kernel_parameters].tobytes()
         latest = self._latest.get("gram")
         # Key and Gram are one tuple, so that concurrent descents never see a mismatched pair.
         if latest is None or latest[0] != key:
@@ -148,7 +153,7 @@ class Objective(HasPrior, HasScale):
         """Evaluate the criterion; where it or the fit does not exist the value is ``inf`` and the note is the reason."""
         kernel, machine = self.at(theta)
         try:
-            gram, needs_fit = self.gram(kernel), self.criterion.needs_fit
+            gram, needs_fit = self.gram(kernel, theta), self.criterion.needs_fit
             solution = (
                 machine.solve(gram, self.Y, warm_start) if needs_fit else machine.unsolved(gram, self.Y)
             )

@@ -109,7 +109,8 @@ def regularisation_bounds(
 
 
 def _mean_diagonal(kernel: Kernel, X: Any) -> float:
-    points = X if is_precomputed(kernel) else distinct_rows(X)
+    # The diagonal of a stationary kernel is constant.
+    points = X[:1] if kernel.is_stationary() else X if is_precomputed(kernel) else distinct_rows(X)
     mean = float(np.mean(diagonal(kernel, points)))
     return mean if np.isfinite(mean) and mean > 0 else 1.0
 
@@ -117,7 +118,8 @@ def _mean_diagonal(kernel: Kernel, X: Any) -> float:
 def _shifted_kernels(kernel: Kernel) -> list[Vector]:
     """Return the kernel's theta with all length scales made shorter and longer together."""
     steps = START_LOG_WIDTH_STEPS if len(kernel.theta) else (0.0,)
-    return [kernel.theta + step * is_length_scale(kernel) for step in steps]
+    theta, wider = kernel.theta, is_length_scale(kernel)
+    return [theta + step * wider for step in steps]
 
 
 def is_length_scale(kernel: Kernel) -> Vector:
