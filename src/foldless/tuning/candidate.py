@@ -25,17 +25,21 @@ from foldless.core.contracts import (
     Watch,
 )
 from foldless.core.errors import CriterionWarning, LandmarkWarning, SearchWarning, Undefined
-from foldless.core.memo import cached_property
+from foldless.core.memo import Memo, cached_property
 from foldless.criteria.base import Criterion
 from foldless.criteria.left_out import LeftOutLosses
+from foldless.criteria.loo import LOO
+from foldless.criteria.span import SmoothedSpan, Span
 from foldless.grams.builders import DenseBuilder
 from foldless.grams.cells import CellTree
 from foldless.kernels.precomputed import is_precomputed
 from foldless.machines import NoMachine
 from foldless.searches.base import Search
+from foldless.searches.lbfgs import LBFGS
 from foldless.searches.run import TIME_SLACK
 from foldless.tuning.last_fit import FittedForm, LastFit, loses
 from foldless.tuning.objective import UNDEFINED_ERRORS, Objective, left_out_losses, with_parameters
+from foldless.tuning.pilot import pilot_of
 from foldless.tuning.polish import POLISH_MAX_EVALUATIONS, cell_objective
 from foldless.tuning.result import Selection
 from foldless.tuning.row_blocks import BlockObjective, Rows, search_stages
@@ -50,6 +54,8 @@ SAMPLING_ERROR_FRACTION = 0.1
 ROUGH_SEARCH_ROWS = 2000
 # Searches that follow the first one because its criterion was wrong at the point found.
 MAX_CORRECTIONS = 5
+# Criteria, all about left-out rows, whose optimum lies near that of the least-squares machine.
+PILOTED_CRITERIA = (LOO, Span, SmoothedSpan)
 # Evaluations of such a search where there are several blocks of rows.
 CORRECTED_MAX_EVALUATIONS = 10
 
@@ -98,6 +104,10 @@ class StageObjective(ObjectiveFunction, Protocol):
     @property
     def rows_at_once(self) -> int:
         """Rows of its largest fit."""
+
+    @property
+    def n_separate_fits(self) -> int:
+        """Fits of the same rows that an evaluation takes, one for every class."""
 
     def corrected(self, theta: Vector, start: Any = None) -> "StageObjective":
         """Return the objective with its criterion corrected if that misleads at ``theta``; itself if it holds."""
@@ -280,11 +290,25 @@ class CandidateTuner:
 
     def objectives(self, kernel: Kernel) -> Iterator[Objective | BlockObjective]:
         """Yield what is minimised, stage by stage: the mean over blocks of rows; all rows if landmarks were asked for."""
-        for blocks in self.stages:
+        stages = self.stages
+        if self.pilot is not None:
+            yield from self.pilot.objectives(kernel)
+            stages = stages[-1:]
+        for blocks in stages:
             yield self.on_blocks(kernel, blocks)
         if self.last_fit.names_landmarks:
             builder = self.last_fit.landmark_builder(self.last_fit.n_landmarks(self.machine), kernel)
             yield self.objective(kernel, self.search_machine, builder, self.Y)
+
+    @cached_property
+    def pilot(self) -> "CandidateTuner | None":
+        """The tuner of a cheaper machine that searches first; None if there is none, or the search has other starts."""
+        by_default = self.search.name == LBFGS.name and self.search.n_starts == 1 and self.starts is None
+        if not (by_default and self.tune_machine and self.fit_all_rows) or self.roughly:
+            return None
+        piloted = isinstance(self.criterion, PILOTED_CRITERIA)
+        machine = pilot_of(self.machine, self.Y.shape[1]) if piloted else None
+        return None if machine is None else replace(self, machine=machine, criterion=LOO())
 
     @cached_property
     def stages(self) -> list[list[Rows]]:
@@ -452,6 +476,13 @@ class CandidateTuner:
 
     def space(self, kernel: Kernel) -> SearchSpace:
         """Return bounds and starts of the search."""
+        return self._memo.get("space", kernel, compute=lambda: self._space(kernel))
+
+    @cached_property
+    def _memo(self) -> Memo:
+        return Memo()
+
+    def _space(self, kernel: Kernel) -> SearchSpace:
         machine = self.machine if self.tune_machine else None
         space = SearchSpace.around(kernel, machine, self.X, self.regularisation, self.search.n_starts)
         return space if self.starts is None else replace(space, starts=list(self.starts))
@@ -616,7 +647,7 @@ def _seconds_left(time_budget: float | None, begun: float) -> float | None:
 
 def _operations(objective: StageObjective) -> float:
     """Return what an evaluation costs, up to a factor: the cubes of the rows of its fits."""
-    return float(objective.n_rows) * objective.rows_at_once**2
+    return float(objective.n_rows) * objective.rows_at_once**2 * objective.n_separate_fits
 
 
 def _smaller(a: int | None, b: int | None) -> int | None:

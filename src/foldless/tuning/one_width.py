@@ -135,6 +135,11 @@ class OneWidth(HasScale, EvaluatesWithGradient):
         """Rows of its largest fit."""
         return self.objective.rows_at_once
 
+    @property
+    def n_separate_fits(self) -> int:
+        """Fits of the same rows that an evaluation takes."""
+        return self.objective.n_separate_fits
+
     def __call__(self, theta: Vector, warm_start: Any = None, /) -> Evaluation:
         """Evaluate with equal widths."""
         return self._gathered(self.objective(self.widths.spread(theta), warm_start))
