@@ -21,8 +21,8 @@ from sklearn.preprocessing import StandardScaler
 from foldless.cli.experiment import split_table
 from foldless.cli.files.encoding import Code, Encoder
 from foldless.cli.files.read_table import Table
+from foldless.cli.numbers import listing
 from foldless.cli.options import HOLDOUT_FRACTION
-from foldless.cli.report.numbers import listing
 from foldless.cli.report.verdict import CLEAR_STANDARD_ERRORS
 from foldless.core.contracts import Vector
 from foldless.estimators import (

@@ -8,11 +8,11 @@ import pytest
 from foldless.cli import read_table, run_experiment
 from foldless.cli.files.encoding import Code, Encoder
 from foldless.cli.files.read_table import Table
+from foldless.cli.numbers import from_table, with_spread
 from foldless.cli.report.cautions import cautions
 from foldless.cli.report.chart import Axis
 from foldless.cli.report.column_figures import answer_axis, dependent
 from foldless.cli.report.columns import dependence, importance, original_columns
-from foldless.cli.report.numbers import from_table, with_spread
 from foldless.cli.report.root_curve import RootCurve
 from foldless.cli.report.sections import sections
 from foldless.cli.report.svg import ticks

@@ -18,13 +18,13 @@ from sklearn.metrics import balanced_accuracy_score, log_loss, mean_absolute_err
 from foldless.cli import read_table, run_experiment
 from foldless.cli.files.encoding import Code, Encoder
 from foldless.cli.files.read_table import Table
+from foldless.cli.numbers import number
 from foldless.cli.report import class_figures
 from foldless.cli.report.baselines import baselines
 from foldless.cli.report.cautions import cautions
 from foldless.cli.report.chart import shortened
 from foldless.cli.report.columns import dependence, importance, original_columns
 from foldless.cli.report.downloads import downloads, model_card, predictions_csv, refit_script
-from foldless.cli.report.numbers import number
 from foldless.cli.report.page import embedded
 from foldless.cli.report.scores import Unseen, find, gain, scores
 from foldless.cli.report.search_figures import _best_so_far, comparison

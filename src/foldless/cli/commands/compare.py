@@ -14,10 +14,10 @@ from foldless.cli.console import EXIT_INTERRUPTED, console, print_message, table
 from foldless.cli.experiment import check_holdout
 from foldless.cli.files.read_table import Table
 from foldless.cli.files.sheet import count
+from foldless.cli.numbers import with_spread
 from foldless.cli.options import Task, parse_kernels, split_names
 from foldless.cli.report import number, percent
 from foldless.cli.report.baselines import simple_models
-from foldless.cli.report.numbers import with_spread
 from foldless.cli.terminal import counting, print_json, print_notes, source_name, training_table
 from foldless.inspection.compare import compare as compare_all
 from foldless.inspection.comparison import Row

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from foldless.cli.report.numbers import listing, number, percent
+from foldless.cli.numbers import listing, number, percent
 from foldless.cli.report.scores import find
 from foldless.cli.report.tuned import RANGE_MIN_PARAMETERS, shows_alpha_for_C, tuned_parameters
 from foldless.cli.report.verdict import CLEAR_STANDARD_ERRORS, Findings, agreement, disagreement

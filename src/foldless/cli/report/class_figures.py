@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import confusion_matrix, precision_recall_curve, roc_curve
 
 from foldless.cli.experiment import Experiment
+from foldless.cli.numbers import number, percent
 from foldless.cli.report.chart import (
     Axis,
     Boxes,
@@ -20,7 +21,6 @@ from foldless.cli.report.chart import (
     named_axis,
     shortened,
 )
-from foldless.cli.report.numbers import number, percent
 from foldless.cli.report.scores import Unseen, wilson
 from foldless.core.contracts import Vector
 from foldless.inspection.margins import loo_margins

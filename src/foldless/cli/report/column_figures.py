@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from foldless.cli.numbers import number, percent
 from foldless.cli.report.chart import (
     Axis,
     Band,
@@ -20,7 +21,6 @@ from foldless.cli.report.chart import (
 )
 from foldless.cli.report.class_figures import CURVE_COLOURS, CURVE_MAX_CLASSES
 from foldless.cli.report.columns import Dependence, Importance
-from foldless.cli.report.numbers import number, percent
 from foldless.cli.report.root_curve import RootCurve
 from foldless.cli.report.scores import Score
 from foldless.cli.report.svg import sparkline

@@ -7,9 +7,9 @@ import numpy as np
 
 from foldless.cli.experiment import Experiment
 from foldless.cli.files.sheet import count
+from foldless.cli.numbers import from_table, listing, number, percent
 from foldless.cli.report import column_figures
 from foldless.cli.report.columns import OriginalColumn, dependence, importance, original_columns
-from foldless.cli.report.numbers import from_table, listing, number, percent
 from foldless.cli.report.parts import Drawn, Grid, Panel, Section
 from foldless.cli.report.scores import Unseen
 from foldless.cli.report.verdict import Findings

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from foldless.cli.numbers import as_precise, percent, with_spread
 from foldless.cli.report import column_figures
-from foldless.cli.report.numbers import as_precise, percent, with_spread
 from foldless.cli.report.parts import Panel, Section
 from foldless.cli.report.root_curve import RootCurve
 from foldless.cli.report.verdict import Findings

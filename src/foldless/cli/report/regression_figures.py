@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from foldless.cli.numbers import number
 from foldless.cli.report.chart import Chart, Dots, axis, axis_from_zero, columns, diagonal
-from foldless.cli.report.numbers import number
 from foldless.cli.report.scores import Unseen
 from foldless.core.contracts import Matrix
 

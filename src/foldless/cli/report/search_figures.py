@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from foldless.cli.numbers import number
 from foldless.cli.report.chart import (
     Axis,
     Boxes,
@@ -16,7 +17,6 @@ from foldless.cli.report.chart import (
     named_axis,
     shortened,
 )
-from foldless.cli.report.numbers import number
 from foldless.core.contracts import Outcome, Step, Vector
 from foldless.inspection.comparison import Comparison
 from foldless.inspection.criterion_surface import PARAMETER_TITLES, Surface, descents

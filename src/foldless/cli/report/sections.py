@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from foldless.cli.numbers import number, percent
 from foldless.cli.report import class_figures, column_figures, regression_figures
 from foldless.cli.report.data_sections import columns_section, data_section, suspicious_section
 from foldless.cli.report.more_rows import more_rows_section
-from foldless.cli.report.numbers import number, percent
 from foldless.cli.report.parts import Grid, Measured, Panel, Section, filled
 from foldless.cli.report.scores import Unseen, decisive_name, find, scores
 from foldless.cli.report.text import promise

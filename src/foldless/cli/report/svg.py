@@ -11,8 +11,8 @@ from functools import singledispatch
 import numpy as np
 from numpy.typing import ArrayLike
 
+from foldless.cli.numbers import GROUPED_MIN_NUMBER, grouped
 from foldless.cli.report.chart import Axis, Band, Boxes, Chart, Dots, Line, Mark
-from foldless.cli.report.numbers import GROUPED_MIN_NUMBER, grouped
 from foldless.core.contracts import Vector
 
 WIDTH = 480

@@ -10,8 +10,8 @@ import numpy as np
 
 from foldless.cli.experiment import Experiment
 from foldless.cli.files.sheet import count
+from foldless.cli.numbers import from_table, listing, number, percent, with_spread
 from foldless.cli.report.cautions import cautions
-from foldless.cli.report.numbers import from_table, listing, number, percent, with_spread
 from foldless.cli.report.tuned import RANGE_MIN_PARAMETERS, tuned_parameters
 from foldless.cli.report.verdict import Findings
 from foldless.core.contracts import Step

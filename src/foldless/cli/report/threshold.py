@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from foldless.cli.report.numbers import percent
+from foldless.cli.numbers import percent
 from foldless.cli.report.scores import Unseen
 
 COST_PAIRS = ((10, 1), (5, 1), (2, 1), (1, 1), (1, 2), (1, 5), (1, 10))

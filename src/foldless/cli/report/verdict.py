@@ -7,8 +7,8 @@ import numpy as np
 
 from foldless.cli.experiment import Experiment
 from foldless.cli.files.sheet import count
+from foldless.cli.numbers import as_precise, listing, number, percent
 from foldless.cli.report.baselines import baselines, judged_rows
-from foldless.cli.report.numbers import as_precise, listing, number, percent
 from foldless.cli.report.scores import Score, Unseen, decisive_name, find, gain, scores
 from foldless.core.memo import cached_property
 
