@@ -339,7 +339,7 @@ MISTAKES = {
     "non-numeric feature": ([*GOOD[:-1], ("oops", 1, "a")], ["--target", "y"], ["'x1'", "oops", "line 13"]),
     "one class": ([(*row[:2], "a") for row in GOOD], ["--target", "y"], ["one class"]),
     "too few rows": (GOOD[:3], ["--target", "y"], ["3 rows", "4"]),
-    "missing value": ([("", 1, "a"), *GOOD], ["--target", "y"], ["--impute"]),
+    "missing value": ([("", 1, "a"), *GOOD], ["--target", "y", "--no-impute"], ["--no-impute"]),
     "infinite value": ([("inf", 1, "a"), *GOOD], ["--target", "y"], ["infinite"]),
     "unknown machine": (GOOD, ["--target", "y", "--machine", "nil"], ["--machine", "logistic", "'nil'"]),
     "unknown criterion": (GOOD, ["--target", "y", "--criterion", "nil"], ["criterion", "loo", "'nil'"]),
@@ -412,9 +412,9 @@ def test_markup_in_names_is_printed_as_text(tmp_path, capsys):
 def test_categories_and_missing_values(tmp_path, capsys):
     rows = [(i, "" if i == 5 else "uvw"[i % 3], "yes" if i > 20 else "no") for i in range(40)]
     path = write(tmp_path / "data.csv", "age,kind,y", rows)
-    assert run(["tune", str(path), "--target", "y", "--impute", "--json"]) == 0
+    assert run(["tune", str(path), "--target", "y", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["features"] == ["age", "kind=u", "kind=v", "kind=w"]
+    assert found["features"] == ["age", "kind=u", "kind=v", "kind=w", "kind is missing"]
     assert any("filled with" in note for note in found["notes"])
 
 
@@ -598,11 +598,11 @@ def test_a_machine_for_counts_makes_small_counts_numbers(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["task"] == "regression"
 
 
-def test_a_filled_number_is_told_in_four_digits(tmp_path, capsys):
+def test_a_filled_number_is_told_in_three_digits(tmp_path, capsys):
     rows = [("" if i == 5 else i / 7, i % 3, "yes" if i > 20 else "no") for i in range(40)]
     path = write(tmp_path / "data.csv", "age,kind,y", rows)
-    assert run(["tune", str(path), "--target", "y", "--impute"]) == 0
-    assert "filled with 2.839\n" in capsys.readouterr().err
+    assert run(["tune", str(path), "--target", "y"]) == 0
+    assert "filled with 2.84\n" in capsys.readouterr().err
 
 
 def test_a_table_without_headings_has_no_empty_line_for_them(ripley, capsys):

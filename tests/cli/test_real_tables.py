@@ -87,7 +87,7 @@ TABLES = {
             "colour": with_gaps,
             "late": lambda v: ["" if i in (3, 7) else x for i, x in enumerate(v)],
         },
-        ["--target", "late", "--impute", "--drop-missing-target", *FIT_CLASSES],
+        ["--target", "late", "--drop-missing-target", *FIT_CLASSES],
     ),
     "imbalance": ({"amount": list, "age": list, "rare": list}, ["--target", "rare", *FIT_CLASSES]),
 }
@@ -212,7 +212,6 @@ def model(tmp_path, capsys):
         ("day,amount\n2024-01-01,$5\n", ["no column 'id'"]),
         ("id,amount\n1,$5\n", ["needs the column 'day', which is not there"]),
         ("id,day,amount\n1,2024-01-01,5 €\n", ["'amount'", "€", "$"]),
-        ("id,day,amount\n1,,$5\n", ["'day'", "1 missing value"]),
         ("", ["empty"]),
         ("id,day,amount\n", ["no rows"]),
     ],
@@ -223,6 +222,16 @@ def test_what_is_wrong_with_new_rows_is_one_line(model, tmp_path, capsys, rows, 
     assert run(["predict", model, str(path)]) == 2
     said = complaint(capsys)
     assert all(word in said for word in words), said
+
+
+def test_a_gap_in_new_rows_is_filled_as_in_training_and_told(model, tmp_path, capsys):
+    path = tmp_path / "new.csv"
+    path.write_text("id,day,amount\n1,,$5\n2,2024-01-01,$5\n", encoding="utf-8")
+    assert run(["predict", model, str(path)]) == 0
+    said = capsys.readouterr()
+    assert len(said.out.splitlines()) == 3
+    assert "column 'day': missing values were filled with" in said.err
+    assert "none was missing in training" in said.err
 
 
 def test_a_date_that_was_not_in_training_is_predicted_and_the_name_comes_back(model, tmp_path, capsys):
@@ -239,7 +248,7 @@ def test_a_date_that_was_not_in_training_is_predicted_and_the_name_comes_back(mo
 def test_all_complaints_come_at_once_with_a_verdict_on_every_column(tmp_path, capsys):
     table = {"note": list, "id": list, "amount": with_gaps, "age": list, "late": list}
     path = written(tmp_path / "a.csv", table, slice(N_ROWS))
-    assert run(["tune", str(path), "--target", "late"]) == 2
+    assert run(["tune", str(path), "--target", "late", "--no-impute"]) == 2
     *verdicts, last = capsys.readouterr().err.splitlines()
     assert "free text" in next(line for line in verdicts if "'note'" in line)
     assert "identifiers" in next(line for line in verdicts if "'id'" in line)
@@ -247,8 +256,8 @@ def test_all_complaints_come_at_once_with_a_verdict_on_every_column(tmp_path, ca
     assert next(line for line in verdicts if "'age'" in line).endswith("'age': number")
     assert "--drop-unusable" in last
     # Missing values are not a reason to leave out a column in silence.
-    assert run(["tune", str(path), "--target", "late", "--drop-unusable"]) == 2
-    assert "--impute" in complaint(capsys)
+    assert run(["tune", str(path), "--target", "late", "--no-impute", "--drop-unusable"]) == 2
+    assert "--no-impute" in complaint(capsys)
 
 
 def test_the_target_is_complained_about_together_with_the_other_columns(tmp_path, capsys):
@@ -259,10 +268,10 @@ def test_the_target_is_complained_about_together_with_the_other_columns(tmp_path
         writer = csv.writer(file)
         writer.writerow(table)
         writer.writerows(zip(*(write(cells[name][:N_ROWS]) for name, write in table.items())))
-    assert run(["tune", str(path), "--target", "late"]) == 2
+    assert run(["tune", str(path), "--target", "late", "--no-impute"]) == 2
     said = complaint(capsys)
     assert "3 columns need attention: 'late', 'id', 'amount'" in said
-    everything = ["--drop-missing-target", "--drop-unusable", "--impute", *FIT_CLASSES]
+    everything = ["--drop-missing-target", "--drop-unusable", *FIT_CLASSES]
     assert run(["tune", str(path), "--target", "late", *everything]) == 0
     notes = capsys.readouterr().err
     assert "column 'always' is always 1 and has no influence" in notes
@@ -282,7 +291,7 @@ def test_a_table_without_a_target_is_asked_for_one_before_anything_else(tmp_path
 def test_rows_without_target_are_counted(tmp_path, capsys):
     table, _ = TABLES["gaps"]
     path = written(tmp_path / "a.csv", table, slice(N_ROWS))
-    assert run(["tune", str(path), "--target", "late", "--impute"]) == 2
+    assert run(["tune", str(path), "--target", "late"]) == 2
     said = complaint(capsys)
     assert "2 missing values (first: line 5)" in said
     assert "--drop-missing-target" in said

@@ -202,8 +202,8 @@ DropMissingTarget = Annotated[
 Impute = Annotated[
     bool,
     typer.Option(
-        "--impute",
-        help="Fill missing values with the mean of the column, or with its most frequent category.",
+        "--impute/--no-impute",
+        help="Fill missing values with the mean of the column, or with its most frequent category; or stop at the first.",
         rich_help_panel=READING,
     ),
 ]
@@ -286,7 +286,7 @@ CriterionNames = Annotated[
     str | None,
     typer.Option(
         metavar="NAMES",
-        help=f"Criteria, separated by commas; by default all that are fast: {', '.join(CRITERION_NAMES)}.",
+        help=f"Criteria, separated by commas: {', '.join(CRITERION_NAMES)}. By default all that are fast and that the machine can be tuned by.",
         rich_help_panel=EXPERTS,
     ),
 ]

@@ -38,7 +38,7 @@ def training_table(path: Path, target: str | None, task: str, machine: str | Non
         table = read_table(path, target, task=task, needs_target=True, **options)
     except UnusableColumns as error:
         print_notes(f"{show(name)}: {verdict}" for name, verdict in error.verdicts.items())
-        raise
+        raise DataError(error.summary) from None
     return table
 
 

@@ -147,9 +147,11 @@ def test_missing_values_are_an_error_unless_imputed(put, word):
     path = put(f"a,c,y\n1,p,0\n{word},q,1\n4,p,0\n4,{word},1\n")
     said = refusal(path, "y")
     assert "column 'a' has 1 missing value (first: line 3)" in said
-    assert "--impute" in said
+    assert "--no-impute" in said
     table = read_table(path, "y", impute=True)
-    np.testing.assert_array_equal(table.X, [[1, 0], [3, 1], [4, 0], [4, 0]])  # the mean of 1, 4, 4; and p
+    assert table.feature_names == ["a", "a is missing", "c=q", "c is missing"]
+    filled = [[1, 0, 0, 0], [3, 1, 1, 0], [4, 0, 0, 0], [4, 0, 0, 1]]  # the mean of 1, 4, 4; and p
+    np.testing.assert_array_equal(table.X, filled)
     assert sum("filled" in note for note in table.notes) == 2
 
 
@@ -234,7 +236,11 @@ def test_parquet_gives_what_csv_gives(put, tmp_path):
     )
     ours = read_table(tmp_path / "table.parquet", "y", impute=True)
     csvs = read_table(put(text), "y", impute=True)
-    assert ours.feature_names == csvs.feature_names == ["n", "x", "s=p", "s=q", "s=r", "t=True", "d=l"]
+    assert (
+        ours.feature_names
+        == csvs.feature_names
+        == [*("n", "x", "x is missing", "s=p", "s=q", "s=r", "t=True", "d=l")]
+    )
     np.testing.assert_array_equal(ours.X, csvs.X)
     assert ours.y.tolist() == csvs.y.tolist()
 
@@ -502,7 +508,7 @@ def test_an_unknown_level_is_no_level_among_many_and_an_error_among_two(put):
 def test_what_a_new_file_lacks_is_named(put):
     encoder = read_table(put(TRAIN), "y").encoder
     assert "'sex', 'colour'" in refusal(put("n\n1\n", "a.csv"), encoder, read=new_rows)
-    assert "without --impute" in refusal(put("n,sex,colour\n,f,red\n", "b.csv"), encoder, read=new_rows)
+    assert "with --no-impute" in refusal(put("n,sex,colour\n,f,red\n", "b.csv"), encoder, read=new_rows)
     assert "line 2, column 'n'" in refusal(put("n,sex,colour\nten,f,red\n", "c.csv"), encoder, read=new_rows)
     assert "no rows" in refusal(put("n,sex,colour\n", "d.csv"), encoder, read=new_rows)
 
@@ -510,7 +516,8 @@ def test_what_a_new_file_lacks_is_named(put):
 def test_new_files_are_filled_with_the_values_of_training(put):
     encoder = read_table(put(TRAIN.replace("\n4,", "\n,")), "y", impute=True).encoder
     X = new_rows(put("n,sex,colour\n,f,red\n100,,red\n", "new.csv"), encoder).X
-    np.testing.assert_allclose(X, [[3.6, 0, 0, 0, 1], [100, 1, 0, 0, 1]])  # the mean of 1, 2, 3, 6, 6; and m
+    # The mean of 1, 2, 3, 6, 6, and that it was missing; a gap where there was none in training becomes the level m.
+    np.testing.assert_allclose(X, [[3.6, 1, 0, 0, 0, 1], [100, 0, 1, 0, 0, 1]])
 
 
 # Round trip

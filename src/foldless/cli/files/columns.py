@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from foldless.cli.files.encoding import DROP_ADVICE, Code, UnusableColumn, learn_code
-from foldless.cli.files.sheet import Column, Sheet, show
+from foldless.cli.files.encoding import DROP_ADVICE, Code, ColumnError, UnusableColumn, learn_code
+from foldless.cli.files.sheet import Column, Sheet, count, show
 from foldless.core.errors import DataError
 
 # Columns that the message about several of them names.
@@ -11,17 +11,21 @@ NAMED_MAX_COLUMNS = 5
 
 
 class UnusableColumns(DataError):
-    """Several columns cannot be used as they are; ``verdicts`` has a line for every column of the file."""
+    """Several columns cannot be used as they are.
 
-    def __init__(self, path: str, complaints: Mapping[str, str], verdicts: Mapping[str, str]) -> None:
+    ``verdicts`` has a line for every column of the file, and ``summary`` is the message for those who have read them.
+    """
+
+    def __init__(self, path: str, errors: Mapping[str, ColumnError], verdicts: Mapping[str, str]) -> None:
         self.verdicts = dict(verdicts)
-        names = list(complaints)
+        names = list(errors)
         named = ", ".join(map(show, names[:NAMED_MAX_COLUMNS]))
         more = f" and {len(names) - NAMED_MAX_COLUMNS} more" if len(names) > NAMED_MAX_COLUMNS else ""
-        super().__init__(
-            f"{path}: {len(names)} columns need attention: {named}{more}. The first one: {complaints[names[0]]} "
-            "--drop-unusable leaves out identifiers, free text and what cannot be read; --impute fills missing values."
-        )
+        remedies = " ".join(dict.fromkeys(error.remedy for error in errors.values()))
+        attention = f"{path}: {len(names)} columns need attention: {named}{more}."
+        self.summary = f"{attention} {remedies}"
+        first = str(errors[names[0]]).removeprefix(f"{path}: ")
+        super().__init__(f"{attention} The first one: {first} {remedies}")
 
 
 def learn_codes(
@@ -29,7 +33,7 @@ def learn_codes(
     columns: Sequence[Column],
     impute: bool,
     drop_unusable: bool,
-    target_errors: Mapping[str, DataError] | None = None,
+    target_errors: Mapping[str, ColumnError] | None = None,
 ) -> tuple[list[Code], dict[str, str]]:
     """Return how to encode the columns that can be used, and what is wrong with those to leave out.
 
@@ -41,20 +45,20 @@ def learn_codes(
         If there is something wrong with a column and it must not be left out: all complaints together.
     """
     codes: list[Code] = []
-    errors: dict[str, DataError] = {**(target_errors or {})}
+    errors: dict[str, ColumnError] = {**(target_errors or {})}
     for column in columns:
         try:
             codes.append(learn_code(sheet, column, impute))
-        except DataError as error:
+        except ColumnError as error:
             errors[column.name] = error
     complaints = {name: _without_path(sheet, error) for name, error in errors.items()}
     blocking = [
         name for name, error in errors.items() if not (drop_unusable and isinstance(error, UnusableColumn))
     ]
     if len(blocking) > 1:
-        raise UnusableColumns(
-            sheet.path, {name: complaints[name] for name in blocking}, verdicts(codes, complaints)
-        )
+        found = verdicts(codes, complaints)
+        in_order = {name: found[name] for name in sheet.names if name in found}
+        raise UnusableColumns(sheet.path, {name: errors[name] for name in blocking}, in_order)
     if blocking:
         raise errors[blocking[0]]
     return codes, complaints
@@ -89,5 +93,5 @@ def _use(code: Code) -> str:
     if not code.feature_names:
         return f"left out: always {show(code.levels[0])}"
     if code.kind == "category":
-        return f"category of {len(code.levels)} levels"
+        return f"category of {count(len(code.levels), 'level')}"
     return "number" if code.kind == "number" else f"date, as {', '.join(code.parts)}"

@@ -5,6 +5,9 @@ level. By the same rule it is a *date*, which becomes a few numbers; see :mod:`f
 a *category*. Two levels become one 0/1 column named ``column=level``; more become one such column each; a single level, or
 a single date, carries no information and is left out. Texts that all differ, or of which there are more than 20 and more
 than half the rows, are identifiers or free text and not categories.
+
+A missing value is filled, and a further column, 1 for the rows where it was missing and 0 elsewhere, lets the machine learn from the
+gap, as :mod:`foldless.estimators.preparation` does for data frames.
 """
 
 from collections import Counter
@@ -56,6 +59,8 @@ class Code:
         How numbers or dates are written; empty for plain numbers.
     parts : tuple of str
         The numbers that a date becomes.
+    has_gaps : bool
+        Whether values were missing in training: a last column then tells where.
     """
 
     name: str
@@ -64,10 +69,16 @@ class Code:
     fill: float | str | None = None
     form: str = ""
     parts: tuple[str, ...] = ()
+    has_gaps: bool = False
 
     @property
     def feature_names(self) -> list[str]:
         """Names of the columns of X this column becomes."""
+        return [*self.value_names, *([f"{self.name} is missing"] if self.has_gaps else [])]
+
+    @property
+    def value_names(self) -> list[str]:
+        """Names of the columns of X that hold the values, without the one that tells where they are missing."""
         if self.kind == "number":
             return [self.name]
         return [f"{self.name}={level}" for level in self.shown] + [f"{self.name}: {p}" for p in self.parts]
@@ -81,7 +92,7 @@ class Code:
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
         """Return the code of a dictionary that may come from anywhere; raise ValueError if it is none."""
         name, kind, levels, fill = (plain[key] for key in ("name", "kind", "levels", "fill"))
-        form, parts = plain.get("form", ""), plain.get("parts", ())
+        form, parts, has_gaps = plain.get("form", ""), plain.get("parts", ()), plain.get("has_gaps", False)
         texts = all(isinstance(text, str) for text in (name, form, *levels, *parts))
         fits = {"number": (float, int, NoneType), "category": (str, NoneType), "date": (str, NoneType)}
         if (
@@ -89,9 +100,10 @@ class Code:
             or kind not in fits
             or not isinstance(fill, fits[kind])
             or not _fits(kind, form, parts, fill)
+            or not isinstance(has_gaps, bool)
         ):
             raise ValueError(f"a column of the encoder is {show(plain)}")
-        return cls(name, kind, tuple(levels), fill, form, tuple(parts))
+        return cls(name, kind, tuple(levels), fill, form, tuple(parts), has_gaps)
 
 
 def _fits(kind: str, form: str, parts: Sequence[str], fill: Any) -> bool:
@@ -172,8 +184,22 @@ DROP_ADVICE = " Leave it out:"
 ID_ADVICE = " Or let it name the rows: --id"
 
 
-class UnusableColumn(DataError):
+class ColumnError(DataError):
+    """Something is wrong with a column; ``remedy`` is the option that helps with all columns of this kind."""
+
+    remedy = ""
+
+
+class UnusableColumn(ColumnError):
     """A column that carries nothing to learn from, or nothing that can be read: it may be left out."""
+
+    remedy = "--drop-unusable leaves out columns that cannot be used."
+
+
+class MissingValues(ColumnError):
+    """Values are missing and must not be filled."""
+
+    remedy = "Without --no-impute, missing values are filled."
 
 
 def learn_code(sheet: Sheet, column: Column, impute: bool) -> Code:
@@ -183,8 +209,8 @@ def learn_code(sheet: Sheet, column: Column, impute: bool) -> Code:
     ------
     UnusableColumn
         If it cannot be used at all.
-    DataError
-        If values are missing and ``impute`` is False.
+    MissingValues
+        If there are any and ``impute`` is False.
     """
     missing = missing_mask(column)
     if column.problem:
@@ -195,9 +221,12 @@ def learn_code(sheet: Sheet, column: Column, impute: bool) -> Code:
     code = learn(sheet, column)
     if missing.any() and not impute:
         raise _missing(
-            sheet, column, missing, "Fill them with --impute, or leave the column out with --drop."
+            sheet,
+            column,
+            missing,
+            "Fill them by leaving out --no-impute, or leave the column out with --drop.",
         )
-    return code if impute else replace(code, fill=None)
+    return replace(code, has_gaps=bool(missing.any())) if impute else replace(code, fill=None)
 
 
 def _unusable(sheet: Sheet, column: Column, what: str, more: str = "") -> UnusableColumn:
@@ -312,7 +341,13 @@ def encode(sheet: Sheet, column: Column, code: Code) -> Matrix:
         return np.empty((sheet.n_rows, 0))
     missing = missing_mask(column)
     if missing.any() and code.fill is None:
-        raise _missing(sheet, column, missing, "The model was tuned without --impute: fill them first.")
+        raise _missing(sheet, column, missing, "The model was tuned with --no-impute: fill them first.")
+    gaps = [missing[:, None].astype(np.float64)] if code.has_gaps else []
+    return hstack([_values(sheet, column, code, missing), *gaps], sheet.n_rows)
+
+
+def _values(sheet: Sheet, column: Column, code: Code, missing: NDArray[np.bool_]) -> Matrix:
+    """Return the columns of X with the values of a column, filled where they are missing."""
     if code.kind == "number":
         values = numbers(sheet, column)
         return (np.where(missing, float(code.fill), values) if code.fill is not None else values)[:, None]
@@ -338,9 +373,9 @@ def hstack(blocks: Iterable[Matrix], n_rows: int) -> Matrix:
     return np.hstack([np.empty((n_rows, 0)), *blocks])
 
 
-def _missing(sheet: Sheet, column: Column, missing: NDArray[np.bool_], advice: str) -> DataError:
+def _missing(sheet: Sheet, column: Column, missing: NDArray[np.bool_], advice: str) -> MissingValues:
     n, place = int(missing.sum()), sheet.where(int(np.argmax(missing)))
     values = "value" if n == 1 else "values"
-    return DataError(
+    return MissingValues(
         f"{sheet.path}: column {show(column.name)} has {n} missing {values} (first: {place}). {advice}"
     )

@@ -23,6 +23,7 @@ from foldless.cli.files.formats import read_sheet, read_sheets
 from foldless.cli.files.sheet import Column, PathLike, Sheet, check_size, count, numbered, show
 from foldless.cli.files.target import MissingTargets, read_target, rows_with_target, target_notes
 from foldless.cli.files.written_numbers import parsed
+from foldless.cli.numbers import number
 from foldless.core.contracts import Matrix, Vector
 from foldless.core.errors import DataError
 from foldless.core.targets import MIN_ROWS
@@ -101,8 +102,8 @@ def read_table(
     drop : sequence of str
         Columns to leave out.
     impute : bool
-        Fill missing values with the mean of a numeric column and the most frequent level of a category. Without
-        it a missing value is an error. The target is never filled.
+        Fill missing values with the mean of a numeric column and the most frequent level of a category, and add a column that
+        tells where they were missing. Without it a missing value is an error. The target is never filled.
     task : {"auto", "classification", "regression"}
         Under ``"auto"`` texts and booleans are classes, and so are integers of which there are two different
         ones, or at most 20 and at most a tenth of the rows. Other numbers are regression.
@@ -135,7 +136,7 @@ def read_table(
         raise DataError(
             f"{path}: which column is to be predicted? Name it: --target COLUMN. {_listed(sheet.names)}"
         )
-    n_read, target_errors = sheet.n_rows, {}
+    n_read, target_errors = sheet.n_rows, dict[str, MissingTargets]()
     if target is not None:
         try:
             sheet = rows_with_target(sheet, _column(sheet, target), drop_missing_target)
@@ -200,7 +201,8 @@ def read_new(path: PathLike, encoder: Encoder) -> Iterator[Table]:
 
 def _new_rows(sheet: Sheet, encoder: Encoder) -> Table:
     columns = [_like_training(sheet, *pair) for pair in zip(_matching(sheet, encoder), encoder.codes)]
-    notes = [note for pair in zip(columns, encoder.codes) for note in _unknown_notes(sheet, *pair)]
+    pairs = list(zip(columns, encoder.codes))
+    notes = [note for pair in pairs for note in (*_unknown_notes(sheet, *pair), *_filled_notes(*pair))]
     X = _encoded(sheet, columns, encoder)
     ids = None if encoder.id_name is None else _ids(sheet, encoder.id_name)
     names = {code.name for code in encoder.codes} | {encoder.target_name, encoder.id_name}
@@ -292,8 +294,7 @@ def _notes(sheet: Sheet, features: list[Column], codes: Sequence[Code]) -> list[
 def _column_notes(sheet: Sheet, column: Column, code: Code) -> Iterator[str]:
     what, filled = f"column {show(code.name)}", int(missing_mask(column).sum())
     if filled:
-        fill = f"{code.fill:.4g}" if isinstance(code.fill, float) else show(code.fill)
-        yield f"{what}: {count(filled, 'missing value')} filled with {fill}"
+        yield f"{what}: {count(filled, 'missing value')} filled with {_fill(code)}"
     if not code.feature_names:
         yield f"{what} is always {show(code.levels[0])} and was left out"
     if column.note:
@@ -303,6 +304,18 @@ def _column_notes(sheet: Sheet, column: Column, code: Code) -> Iterator[str]:
     if code.kind == "number":
         rows = np.arange(sheet.n_rows) if sheet.rows is None else np.asarray(sheet.rows)
         yield from _number_notes(what, numbers(sheet, column), rows)
+
+
+def _filled_notes(column: Column, code: Code) -> list[str]:
+    """Return a note on a new column with gaps; without a count, so that parts of a file repeat no note."""
+    if not code.feature_names or not missing_mask(column).any():
+        return []
+    unusual = "" if code.has_gaps else "; none was missing in training"
+    return [f"column {show(code.name)}: missing values were filled with {_fill(code)}{unusual}"]
+
+
+def _fill(code: Code) -> str:
+    return number(code.fill) if isinstance(code.fill, float) else show(code.fill)
 
 
 def _number_notes(what: str, values: Vector, rows: NDArray[np.intp]) -> Iterator[str]:

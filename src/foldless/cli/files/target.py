@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foldless.cli.files.encoding import is_numeric, missing_mask, number_mask, numbers, texts
+from foldless.cli.files.encoding import ColumnError, is_numeric, missing_mask, number_mask, numbers, texts
 from foldless.cli.files.sheet import Column, Sheet, count, show
 from foldless.core.contracts import Vector
 from foldless.core.errors import DataError
@@ -15,8 +15,10 @@ from foldless.core.errors import DataError
 TARGET_MAX_CLASSES = 20
 
 
-class MissingTargets(DataError):
+class MissingTargets(ColumnError):
     """Rows lack the target, and must not be left out."""
+
+    remedy = "--drop-missing-target leaves out rows without a target."
 
 
 def rows_with_target(sheet: Sheet, column: Column, drop_missing: bool) -> Sheet:

@@ -44,6 +44,11 @@ class OriginalColumn:
         """Its name in the file."""
         return self.code.name
 
+    @property
+    def value_places(self) -> tuple[int, ...]:
+        """The columns of X with its values, without the one that tells where they are missing."""
+        return self.places[: len(self.code.value_names)]
+
 
 def original_columns(experiment: Experiment) -> list[OriginalColumn]:
     """Return the columns of the file, in its order, without the target."""
@@ -166,7 +171,8 @@ def dependence(experiment: Experiment, column: OriginalColumn) -> Dependence:
     values, found = [], []
     for value, cells in _settings(experiment, column):
         X = experiment.X[rows].copy()
-        X[:, list(column.places)] = cells
+        X[:, list(column.places)] = 0.0  # not missing
+        X[:, list(column.value_places)] = cells
         values.append(value)
         found.append(np.atleast_1d(answers(experiment, X).mean(axis=0)))
     return Dependence(column, values, np.array(found))

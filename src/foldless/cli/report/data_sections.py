@@ -156,7 +156,7 @@ def _column_cells(experiment: Experiment, column: OriginalColumn) -> list[Any]:
 
 def _level_counts(experiment: Experiment, column: OriginalColumn) -> tuple[tuple[str, ...], Any]:
     levels, rows = column.code.levels, len(experiment.y)
-    shown = experiment.X[:, list(column.places)].sum(axis=0)
+    shown = experiment.X[:, list(column.value_places)].sum(axis=0)
     return levels, np.concatenate([np.full(len(levels) - len(shown), rows - shown.sum()), shown])
 
 
@@ -178,5 +178,5 @@ def _use(experiment: Experiment, column: OriginalColumn) -> str:
     else:
         how = f"{len(code.shown)} columns of 0 and 1, one per level"
     fill = number(code.fill) if isinstance(code.fill, float) else f"“{code.fill}”"
-    filled_with = f"; missing values become {fill}" if experiment.table.missing.get(code.name) else ""
-    return how + filled_with
+    gaps = f"; missing values become {fill}, and a column of 0 and 1 tells where" if code.has_gaps else ""
+    return how + gaps
