@@ -179,7 +179,10 @@ def test_costs_move_the_threshold(driver, pages):
 
     visit(driver, pages / "classes.html")
     field, answer = driver.find_element(By.ID, "miss"), driver.find_element(By.ID, "costs-answer")
-    assert answer.text.startswith("Threshold 0.17: ")
+    # The field begins with the costs of the second line of the table, and counts the same rows.
+    cells = [cell.text for cell in driver.find_elements(By.CSS_SELECTOR, "#costs tbody tr:nth-child(2) > *")]
+    assert cells[2] == "0.17"
+    assert answer.text.startswith(f"Threshold 0.17: {cells[3]} missed, {cells[4]} false alarms;")
     field.clear()
     field.send_keys("1")
     assert answer.text.startswith("Threshold 0.50: ")

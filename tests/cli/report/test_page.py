@@ -31,7 +31,7 @@ from foldless.cli.report.search_figures import _best_so_far, comparison
 from foldless.cli.report.sections import sections
 from foldless.cli.report.svg import draw
 from foldless.cli.report.text import to_plain_data
-from foldless.cli.report.threshold import cost_table, threshold_counts
+from foldless.cli.report.threshold import COUNTED_MAX_ROWS, cost_table, threshold_data
 from foldless.cli.report.verdict import Findings, _against_guess, disagreement, find_out, headline, sentences
 from foldless.cli.report.write import curious, page, write_report
 from foldless.estimators.registry import MACHINES
@@ -565,10 +565,20 @@ def test_thresholds_follow_the_costs(shop):
     assert [line[2] for line in lines][3] == "0.50"
     missed = [int(line[3].split()[0]) for line in lines]
     assert missed == sorted(missed)
-    counts = threshold_counts(ours)
-    assert counts["missed"][0] == 0
-    assert counts["false"][0] == counts["negative"]
-    assert counts["missed"][100] == missed[3]
+    data = threshold_data(ours)
+    assert [f"{np.sum(np.array(data['positive']) < 1 / 6)} of {data['n_positive']}"] == lines[1][3:4]
+    assert [f"{np.sum(np.array(data['negative']) >= 1 / 6)} of {data['n_negative']}"] == lines[1][4:5]
+
+
+def test_the_probabilities_of_many_rows_are_thinned_and_keep_their_distribution(rng):
+    p = rng.random(3 * COUNTED_MAX_ROWS)
+    codes = np.r_[np.ones(2 * COUNTED_MAX_ROWS, int), np.zeros(COUNTED_MAX_ROWS, int)]
+    many = Unseen("ours", codes, codes, np.c_[1 - p, p], np.arange(2), "left out")
+    data = threshold_data(many)
+    assert len(data["positive"]) == len(data["negative"]) == COUNTED_MAX_ROWS
+    assert data["n_positive"] == 2 * COUNTED_MAX_ROWS
+    share = np.mean(np.array(data["positive"]) < 0.3)
+    assert share == pytest.approx(np.mean(p[codes == 1] < 0.3), abs=1 / COUNTED_MAX_ROWS)
 
 
 def test_predictions_have_a_line_per_row_of_the_table(shop, three_classes):

@@ -89,9 +89,10 @@ def _length_scales_at_bound(findings: Findings) -> Iterator[str]:
     for side in ("lower", "upper"):
         ended = [PARAMETER_TITLES.get(p.name, p.name) for p in named if p.on_bound == side]
         if ended:
+            one = len(ended) == 1
             yield (
-                f"{listing(ended)} ended at the {side} bound of the search: the data do not determine "
-                f"{'it' if len(ended) == 1 else 'them'}. Another kernel may fit better."
+                f"The search moved {listing(ended)} to {'its' if one else 'their'} {side} {'bound' if one else 'bounds'}: the data do not "
+                f"determine {'it' if one else 'them'}. Another kernel may fit better."
             )
 
 

@@ -43,15 +43,15 @@
         answer.textContent = "Give two costs that are not negative.";
         return;
       }
-      const last = data.costs.missed.length - 1;
-      const place = (t) => Math.round(t * last);
-      const cost = (i) => (m * data.costs.missed[i] + a * data.costs.false[i]) /
-        (data.costs.positive + data.costs.negative);
-      const threshold = a / (m + a), i = place(threshold);
-      answer.textContent = "Threshold " + threshold.toFixed(2) + ": " + data.costs.missed[i] + " of " +
-        data.costs.positive + " missed, " + data.costs.false[i] + " of " + data.costs.negative +
-        " false alarms; cost per row " + cost(i).toPrecision(3) + ", " + cost(place(0.5)).toPrecision(3) +
-        " with the threshold 0.50.";
+      const positives = data.costs.n_positive, negatives = data.costs.n_negative;
+      const below = (sorted, t) => sorted.filter((p) => p < t).length / Math.max(1, sorted.length);
+      const missed = (t) => Math.round(positives * below(data.costs.positive, t));
+      const alarms = (t) => negatives - Math.round(negatives * below(data.costs.negative, t));
+      const cost = (t) => (m * missed(t) + a * alarms(t)) / (positives + negatives);
+      const t = a / (m + a);
+      answer.textContent = "Threshold " + t.toFixed(2) + ": " + missed(t) + " of " + positives + " missed, " +
+        alarms(t) + " of " + negatives + " false alarms; cost per row " + cost(t).toPrecision(3) + ", " +
+        cost(0.5).toPrecision(3) + " with the threshold 0.50.";
     };
     miss.addEventListener("input", update);
     alarm.addEventListener("input", update);

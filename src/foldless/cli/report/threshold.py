@@ -10,9 +10,11 @@ import numpy as np
 
 from foldless.cli.numbers import percent
 from foldless.cli.report.scores import Unseen
+from foldless.core.contracts import Vector
 
 COST_PAIRS = ((10, 1), (5, 1), (2, 1), (1, 1), (1, 2), (1, 5), (1, 10))
-THRESHOLDS = 200
+# Probabilities of each kind of row that the page holds.
+COUNTED_MAX_ROWS = 5000
 
 
 def cost_table(unseen: Unseen) -> list[list[Any]]:
@@ -35,15 +37,18 @@ def _line(unseen: Unseen, miss: int, alarm: int) -> list[Any]:
     ]
 
 
-def threshold_counts(unseen: Unseen) -> dict[str, Any]:
-    """Return misses and false alarms at evenly spaced thresholds from 0 to 1, for the page's script."""
+def threshold_data(unseen: Unseen) -> dict[str, Any]:
+    """Return what the page's script counts misses and false alarms from: the probabilities of each kind of row, sorted.
+
+    Of many rows, evenly spaced ones stand for all; ``n_positive`` and ``n_negative`` are the numbers of all rows.
+    """
     p, positive = np.asarray(unseen.probabilities)[:, 1], unseen.codes == 1
-    grid = np.arange(THRESHOLDS + 1) / THRESHOLDS
-    missed = np.searchsorted(np.sort(p[positive]), grid, side="left")
-    false = np.sum(~positive) - np.searchsorted(np.sort(p[~positive]), grid, side="left")
-    return {
-        "missed": missed.tolist(),
-        "false": false.tolist(),
-        "positive": int(positive.sum()),
-        "negative": int(np.sum(~positive)),
-    }
+    sizes = {"n_positive": int(positive.sum()), "n_negative": int(np.sum(~positive))}
+    return {"positive": _thinned(p[positive]), "negative": _thinned(p[~positive]), **sizes}
+
+
+def _thinned(p: Vector) -> list[float]:
+    kept = (
+        np.linspace(0, len(p) - 1, COUNTED_MAX_ROWS).round().astype(int) if len(p) > COUNTED_MAX_ROWS else ...
+    )
+    return np.sort(p)[kept].tolist()

@@ -14,7 +14,7 @@ from foldless.cli.report.downloads import Download, downloads
 from foldless.cli.report.page import render
 from foldless.cli.report.parts import Grid, Panel, Section, filled
 from foldless.cli.report.sections import cards, sections
-from foldless.cli.report.threshold import threshold_counts
+from foldless.cli.report.threshold import threshold_data
 from foldless.cli.report.tuned import shows_alpha_for_C, tuned_parameters
 from foldless.cli.report.verdict import Findings, find_out
 from foldless.core.atomic_write import written_whole
@@ -79,7 +79,7 @@ def _costs(findings: Findings) -> dict[str, Any] | None:
     ours = findings.ours
     if ours is None or ours.probabilities is None or ours.probabilities.shape[1] != 2:
         return None
-    return threshold_counts(ours)
+    return threshold_data(ours)
 
 
 def _files_section(files: list[Download]) -> Section:
