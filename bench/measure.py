@@ -46,7 +46,7 @@ def error(task: Task, truth: NDArray[Any], prediction: NDArray[Any]) -> float:
 
 
 def probability_loss(model: Any, split: Split) -> float | None:
-    """Return the log loss in nats a row; ``None`` if the model has no probabilities."""
+    """Return the log loss in nats per row; ``None`` if the model has no probabilities."""
     # Searches of scikit-learn have the method only if their best estimator has it.
     if not hasattr(model, "predict_proba"):
         return None

@@ -16,7 +16,7 @@ Details = dict[str, float | int | str | None]
 class Measurement:
     """What one fit took and what came out.
 
-    ``error`` is in percent for classes and a root mean squared error for numbers; ``log_loss`` is in nats a row; ``auc``
+    ``error`` is in percent for classes and a root mean squared error for numbers; ``log_loss`` is in nats per row; ``auc``
     is one minus the area under the curve of two classes, so that less is better; ``megabytes`` is the largest growth of memory,
     known where a fit has a process of its own; ``details`` are the numbers of one table only.
     """

@@ -110,7 +110,7 @@ def test_gradients_need_fewer_evaluations_than_a_simplex_for_the_same_value(over
     by_gradient, by_simplex = (
         tune(overlapping, kernel=kernel, search=name) for name in ("lbfgs", "nelder-mead")
     )
-    # A descent ends when its tolerance, in nats a row, is more than is left to gain.
+    # A descent ends when its tolerance, in nats per row, is more than is left to gain.
     tolerance = searches.LBFGS().tolerance
     assert by_gradient.reading.value <= by_simplex.reading.value + tolerance
     assert 2 * len(by_gradient.outcome.trace) < len(by_simplex.outcome.trace)

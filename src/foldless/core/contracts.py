@@ -537,7 +537,7 @@ class HasScale(ABC):
 
     @property
     def in_nats(self) -> bool:
-        """Whether values are nats a row, so that a small fraction of a nat means nothing, however small the value is."""
+        """Whether values are nats per row, so that a small fraction of a nat means nothing, however small the value is."""
         return False
 
     @property

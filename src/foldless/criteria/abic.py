@@ -17,7 +17,7 @@ from foldless.machines.svm import SquaredHingeSolution, SVMSolution
 class ABIC(Criterion):
     r"""Minus twice the log evidence plus twice the number of hyper-parameters tuned.
 
-    The value is the formula divided by 2 n for n rows: nats a row, comparable with ``evidence``.
+    The value is the formula divided by 2 n for n rows: nats per row, comparable with ``evidence``.
 
     *Smooth machines, support vector machines*: Laplace's evidence, as in :class:`foldless.criteria.Evidence`. The number
     of hyper-parameters is a constant of a search and matters only where kernels with different numbers are compared.
@@ -46,7 +46,7 @@ class ABIC(Criterion):
     value_scale: ClassVar[float | None] = 1.0
     name: ClassVar[str] = "abic"
     title: ClassVar[str] = "Akaike's Bayesian information criterion"
-    unit: ClassVar[str] = "nats a row"
+    unit: ClassVar[str] = "nats per row"
 
     def __post_init__(self) -> None:
         noise.check_sigma2(self.sigma2)

@@ -66,10 +66,10 @@ class Criterion:
     """What reports and plots call it, such as ``"Leave-one-out loss"``."""
 
     unit: ClassVar[str] = ""
-    """What its value is measured in, such as ``"nats a row"``."""
+    """What its value is measured in, such as ``"nats per row"``."""
 
     value_scale: ClassVar[float | None] = None
-    """Size of a large change of the value, with which searches compare gains and gradients: 1 for nats a row.
+    """Size of a large change of the value, with which searches compare gains and gradients: 1 for nats per row.
 
     ``None`` stands for the size of the value itself: right for losses and fractions, wrong for a value with an arbitrary
     constant.
@@ -105,7 +105,7 @@ class Criterion:
 
     @property
     def label(self) -> str:
-        """Title and unit for axes and tables, such as ``"Leave-one-out loss (loss a row)"``."""
+        """Title and unit for axes and tables, such as ``"Leave-one-out loss (loss per row)"``."""
         title = self.title or self.name or type(self).__name__
         return f"{title} ({self.unit})" if self.unit else title
 
@@ -150,8 +150,8 @@ class Criterion:
         return self
 
     def in_nats(self, machine: Machine) -> bool:
-        """Return whether its values for a machine are nats a row; otherwise only their ratios mean something."""
-        return self.unit == "nats a row" or machine.loss_in_nats
+        """Return whether its values for a machine are nats per row; otherwise only their ratios mean something."""
+        return self.unit == "nats per row" or machine.loss_in_nats
 
     def approximates(self, machine: Machine) -> bool:
         """Return whether its formula for a machine is an approximation that :meth:`corrected` can check."""

@@ -28,7 +28,7 @@ CURVATURE_MIN = 1e-300
 
 @dataclass(frozen=True)
 class CalibratedLOO(Criterion):
-    r"""Logarithmic loss of the left-out outputs times the best slope for them, in nats a row.
+    r"""Logarithmic loss of the left-out outputs times the best slope for them, in nats per row.
 
     Squared residuals ask outputs to be near -1 and 1; a class needs the sign alone. With the left-out margins
     :math:`m_i = y_i u_i` (exact, [2]_), one slope s for all and :math:`\epsilon = 1 / (n + 2)` as in [1]_, so that s stays
@@ -46,7 +46,7 @@ class CalibratedLOO(Criterion):
 
     name: ClassVar[str] = "calibrated-loo"
     title: ClassVar[str] = "Leave-one-out log loss of calibrated outputs"
-    unit: ClassVar[str] = "nats a row"
+    unit: ClassVar[str] = "nats per row"
 
     @reads(LSSVMSolution)
     def _read_lssvm(self, solution: LSSVMSolution) -> Reading:

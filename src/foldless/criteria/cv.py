@@ -39,7 +39,7 @@ class CV(Criterion):
     seed: int = 0
     name: ClassVar[str] = "cv"
     title: ClassVar[str] = "Error of cross-validation by refits"
-    unit: ClassVar[str] = "error a row"
+    unit: ClassVar[str] = "error per row"
 
     def __post_init__(self) -> None:
         if self.folds < 2:

@@ -19,7 +19,7 @@ class EffectiveParameters(Criterion):
 
     name: ClassVar[str] = "effective-parameters"
     title: ClassVar[str] = "Effective number of parameters"
-    unit: ClassVar[str] = "parameters a row"
+    unit: ClassVar[str] = "parameters per row"
 
     @reads(SmoothSolution)
     def _read_smooth(self, solution: SmoothSolution) -> Reading:
@@ -38,7 +38,7 @@ class AICd(Criterion):
     .. math:: 2 \Bigl[ \sum_i v_i \ell_i + \operatorname{tr} W V \Bigr], \qquad
               \Phi_z = 2 [-a + w' \circ V_{ii}], \qquad \Phi_V = 2 W.
 
-    The value is this divided by 2 n, n the total weight of the rows: nats a row.
+    The value is this divided by 2 n, n the total weight of the rows: nats per row.
 
     It is :class:`foldless.criteria.KRIC` with the squared residuals replaced by their expectations under the model. Like
     KRIC it favours certainty: on data that can be separated it takes the largest C it is offered.
@@ -46,7 +46,7 @@ class AICd(Criterion):
 
     name: ClassVar[str] = "aicd"
     title: ClassVar[str] = "Information criterion with effective parameters"
-    unit: ClassVar[str] = "nats a row"
+    unit: ClassVar[str] = "nats per row"
 
     @reads(SmoothSolution)
     def _read_smooth(self, solution: SmoothSolution) -> Reading:

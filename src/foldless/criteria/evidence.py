@@ -20,7 +20,7 @@ from foldless.machines.ridge import RidgeSolution
 from foldless.machines.smooth import SmoothSolution
 from foldless.machines.svm import SquaredHingeSolution, SupportSolution, SVMSolution
 
-# By this many nats a row the Laplace evidence exceeds that of expectation propagation at its false maximum.
+# By this many nats per row the Laplace evidence exceeds that of expectation propagation at its false maximum.
 FALSE_MAXIMUM_EXCESS = 0.15
 # Largest amplitudes, by the power of the loss, at which it has no false maximum while C is below 100.
 AMPLITUDE_MAX_BY_POWER = {1: 3.0, 2: 50.0}
@@ -30,7 +30,7 @@ BIAS_VARIANCE_FACTOR = 100.0
 
 @dataclass(frozen=True)
 class Evidence(Criterion):
-    r"""Minus the logarithm of the evidence, in nats a row: the formulas (1) over 2 n, (3) and Laplace's over n, (4) as it is.
+    r"""Minus the logarithm of the evidence, in nats per row: the formulas (1) over 2 n, (3) and Laplace's over n, (4) as it is.
 
     *LS-SVM*: minus twice the restricted log likelihood, the noise variance profiled out. With a bias
 
@@ -89,7 +89,7 @@ class Evidence(Criterion):
     value_scale: ClassVar[float | None] = 1.0
     name: ClassVar[str] = "evidence"
     title: ClassVar[str] = "Minus the log evidence"
-    unit: ClassVar[str] = "nats a row"
+    unit: ClassVar[str] = "nats per row"
     needs_amplitude: ClassVar[bool] = True
 
     def amplitude_bounds(self, loss_power: int) -> tuple[float, float]:
@@ -115,7 +115,7 @@ class Evidence(Criterion):
         if excess < FALSE_MAXIMUM_EXCESS:
             return ""
         return (
-            f"the Laplace evidence at the chosen point is {excess:.2f} nats a row above that of expectation propagation: "
+            f"the Laplace evidence at the chosen point is {excess:.2f} nats per row above that of expectation propagation: "
             "this is its false maximum at large amplitudes. Use criterion='evidence-ep', or bound the amplitude."
         )
 

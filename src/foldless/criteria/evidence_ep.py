@@ -16,7 +16,7 @@ from foldless.machines.svm import SquaredHingeSolution, SupportProblem, SVMSolut
 
 @dataclass(frozen=True)
 class EvidenceEP(Criterion):
-    r"""Minus :math:`E = \frac1n [\ln Z_{EP} + \sum_i \ln\kappa(C_i)]`, in nats a row; E is too low by some thousandths.
+    r"""Minus :math:`E = \frac1n [\ln Z_{EP} + \sum_i \ln\kappa(C_i)]`, in nats per row; E is too low by some thousandths.
 
     .. math:: n\,\frac{dE}{dK} = \tfrac12 (b b' - R), \qquad
               n\,\frac{dE}{d\ln C} = \sum_i C_i \bigl(\kappa'(C_i)/\kappa(C_i) - \langle\ell\rangle_i\bigr)
@@ -40,7 +40,7 @@ class EvidenceEP(Criterion):
     value_scale: ClassVar[float | None] = 1.0
     name: ClassVar[str] = "evidence-ep"
     title: ClassVar[str] = "Minus the log evidence by expectation propagation"
-    unit: ClassVar[str] = "nats a row"
+    unit: ClassVar[str] = "nats per row"
     needs_fit: ClassVar[bool] = False
     needs_proper_offset: ClassVar[bool] = True
     needs_amplitude: ClassVar[bool] = True

@@ -30,7 +30,7 @@ JITTER_FRACTION = 1e-10
 
 @dataclass(frozen=True)
 class EvidenceHMC(Criterion):
-    r"""Minus E, in nats a row, without approximation but with noise; the gradient is that of EP plus a sampled correction.
+    r"""Minus E, in nats per row, without approximation but with noise; the gradient is that of EP plus a sampled correction.
 
     With :math:`\rho, \tau, \nu, \mu` of the reference (expectation propagation), :math:`b = K^{-1}\mu`,
     :math:`R = (K + T^{-1})^{-1}` and :math:`P = I - R K`,
@@ -70,7 +70,7 @@ class EvidenceHMC(Criterion):
     value_scale: ClassVar[float | None] = 1.0
     name: ClassVar[str] = "evidence-hmc"
     title: ClassVar[str] = "Minus the log evidence by sampling"
-    unit: ClassVar[str] = "nats a row"
+    unit: ClassVar[str] = "nats per row"
     needs_fit: ClassVar[bool] = False
     needs_proper_offset: ClassVar[bool] = True
     needs_amplitude: ClassVar[bool] = True

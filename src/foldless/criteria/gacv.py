@@ -26,7 +26,7 @@ from foldless.machines.svm import SquaredHingeSolution, SupportSolution, SVMSolu
 
 @dataclass(frozen=True)
 class GACV(Criterion):
-    r"""Generalised approximate cross-validation: leave-one-out with every leverage replaced by its mean; loss a row.
+    r"""Generalised approximate cross-validation: leave-one-out with every leverage replaced by its mean; loss per row.
 
     *Kernel logistic regression* [1]_, with :math:`t = (1 + y)/2` and n the total weight,
 
@@ -64,7 +64,7 @@ class GACV(Criterion):
 
     name: ClassVar[str] = "gacv"
     title: ClassVar[str] = "Generalised approximate cross-validation"
-    unit: ClassVar[str] = "loss a row"
+    unit: ClassVar[str] = "loss per row"
 
     @reads(SmoothSolution)
     def _read_smooth(self, solution: SmoothSolution) -> Reading:

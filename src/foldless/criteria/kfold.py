@@ -26,7 +26,7 @@ class KFold(Criterion):
     r"""Loss of each point under the machine that did not see its block, per row.
 
     The values are means, or for smooth machines the sum (2) divided by the total weight: squared units of y for least
-    squares, nats a row for a log likelihood.
+    squares, nats per row for a log likelihood.
 
     *LS-SVM*: for a block B the residual of the machine trained without it is
     :math:`r_B = (\tilde A_{BB})^{-1} \alpha_B`. With :math:`p_B = \tilde A_{:B} (\tilde A_{BB})^{-1} r_B` and the dual
@@ -66,7 +66,7 @@ class KFold(Criterion):
     seed: int = 0
     name: ClassVar[str] = "kfold"
     title: ClassVar[str] = "Leave-a-block-out loss"
-    unit: ClassVar[str] = "loss a row"
+    unit: ClassVar[str] = "loss per row"
 
     @reads(LSSVMSolution)
     def _read_lssvm(self, solution: LSSVMSolution) -> Reading:

@@ -35,7 +35,7 @@ class _TracePenalised(Criterion):
     bias_in_penalty: bool
     eta: float
     tune_kernel: bool
-    unit: ClassVar[str] = "nats a row"
+    unit: ClassVar[str] = "nats per row"
     may_diverge_in_C: ClassVar[bool] = True
 
     @property
@@ -72,7 +72,7 @@ class KRIC(_TracePenalised):
         2 \Bigl[ \sum_i v_i \ell_i + \operatorname{pen} \Bigr], \qquad
         \operatorname{pen} = \operatorname{tr}(J^{-1} I) = \sum_i a_i m_i V_{ii} - \tfrac1n a'V a,  \tag{1}
 
-    with :math:`a_i = v_i m_i` and n the total weight. The value is (1) divided by 2 n: nats a row. Without its 1/n term
+    with :math:`a_i = v_i m_i` and n the total weight. The value is (1) divided by 2 n: nats per row. Without its 1/n term
     the penalty is the first-order expansion of the leave-one-out loss in :math:`V_{ii}`. The paper sends the scale of the bias to zero and loses
     the bias; the trace does not depend on that scale, so V here has the bias in it.
 
@@ -121,7 +121,7 @@ class KRIC(_TracePenalised):
 class KRICSollich(_TracePenalised):
     r"""KRIC with the likelihood of Sollich's model of a support vector machine.
 
-    The value, in nats a row, is the mean over the rows of the penalty of :class:`KRIC` plus, up to the unknown density of
+    The value, in nats per row, is the mean over the rows of the penalty of :class:`KRIC` plus, up to the unknown density of
     the inputs,
 
     .. math::

@@ -47,7 +47,7 @@ CHECK_MAX_ROWS = 1200
 class LOO(Criterion):
     r"""Leave-one-out loss per row.
 
-    The values are means, or for smooth and softmax machines sums divided by the total weight: nats a row for a log
+    The values are means, or for smooth and softmax machines sums divided by the total weight: nats per row for a log
     likelihood, squared units of y for least squares, the fraction of errors for support vector machines.
 
     *Smooth machines*: one Newton step of the problem without point i, started at the full solution,
@@ -110,7 +110,7 @@ class LOO(Criterion):
 
     name: ClassVar[str] = "loo"
     title: ClassVar[str] = "Leave-one-out loss"
-    unit: ClassVar[str] = "loss a row"
+    unit: ClassVar[str] = "loss per row"
 
     def of_column(self, i: int) -> Self:
         """Return the criterion with the rows that are refitted for one column."""

@@ -223,7 +223,7 @@ class LearningCurveDisplay:
         else:
             ax.plot(rows, value, "C0--", label="power law")
             ax.fill_between(rows, value - 2 * error, value + 2 * error, color="C0", alpha=0.2)
-        ax.set(xscale="log", xlabel="rows", ylabel="loss a row", title="would more rows help?")
+        ax.set(xscale="log", xlabel="rows", ylabel="loss per row", title="would more rows help?")
         ax.legend()
         return self
 

@@ -90,7 +90,7 @@ class Champion:
     def after(self, challenge: "Challenge") -> "Champion":
         """Return the champion after a challenge: the challenger if eq. (1) holds."""
         mean, error, better = compared(challenge.losses, challenge.others, challenge.standard_errors)
-        note = f"{'chosen: better' if better else 'not better'} by {mean:.3g} ± {error:.2g} a row"
+        note = f"{'chosen: better' if better else 'not better'} by {mean:.3g} ± {error:.2g} per row"
         if abs(mean) <= SAME_FRACTION * challenge.losses.mean:
             note = "no different"
         trial = replace(challenge.runner.trial(), value=challenge.others.mean, note=note)

@@ -66,7 +66,7 @@ class Objective(HasPrior, HasScale):
 
     @property
     def in_nats(self) -> bool:
-        """Whether the criterion is in nats a row."""
+        """Whether the criterion is in nats per row."""
         return self.criterion.in_nats(self.machine)
 
     @cached_property

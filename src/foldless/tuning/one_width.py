@@ -117,7 +117,7 @@ class OneWidth(HasScale, EvaluatesWithGradient):
 
     @property
     def in_nats(self) -> bool:
-        """Whether the criterion is in nats a row."""
+        """Whether the criterion is in nats per row."""
         return self.objective.in_nats
 
     @property
@@ -272,7 +272,7 @@ class _Path:
             return each, ""
         others = [step for step in each.steps if not np.array_equal(step.theta, theta)]
         best = min(others, key=lambda step: step.value, default=kept)
-        words = f"one width: {kept.value:.4g} a row; a width per feature: {best.value:.4g}, tied"
+        words = f"one width: {kept.value:.4g} per row; a width per feature: {best.value:.4g}, tied"
         if self.criterion.gain_in_nats(kept.value, best.value) > MIN_GAIN_NATS:
             return each, words
         outcome = replace(each.outcome, best=kept, optima=(kept,))

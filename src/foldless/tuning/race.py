@@ -133,7 +133,7 @@ def _reason_to_drop(runner: Runner, best: Runner, reference: LeftOutLosses) -> s
     mean, error = losses.excess(reference)
     if not mean > DROP_STANDARD_ERRORS * error:
         return ""
-    return f"dropped after {len(reference)} rows: worse than {best.name} by {mean:.3g} ± {error:.2g} a row"
+    return f"dropped after {len(reference)} rows: worse than {best.name} by {mean:.3g} ± {error:.2g} per row"
 
 
 def _lowest(racing: Sequence[Runner], interrupted: Event) -> Runner:

@@ -178,7 +178,7 @@ class BlockObjective(HasPrior, HasScale, EvaluatesWithGradient):
 
     @property
     def in_nats(self) -> bool:
-        """Whether the criterion is in nats a row."""
+        """Whether the criterion is in nats per row."""
         return self.objectives[0].in_nats
 
     @property
