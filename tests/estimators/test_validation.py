@@ -25,6 +25,7 @@ from foldless import (
     KernelRidgeRegressor,
     KernelSearch,
     KernelSubsetRegressor,
+    KernelSVC,
     compare,
 )
 from foldless.core.errors import DataError
@@ -283,3 +284,12 @@ def test_a_misspelt_parameter_is_asked_about(model):
 def test_a_misspelt_parameter_of_a_part_keeps_the_message_of_the_part():
     with pytest.raises(ValueError, match="Invalid parameter 'gama' for estimator SVC"):
         KernelSearch(SVC()).set_params(estimator__gama=1)
+
+
+def test_a_parameter_that_a_constructor_lacks_is_asked_about():
+    with pytest.raises(TypeError, match=r"KernelSVC has no parameter 'kernal'\. Did you mean 'kernel'\?$"):
+        KernelSVC(kernal="rbf")
+    with pytest.raises(TypeError, match=r"KernelRegressor has no parameter 'depth'\. It has: time_budget"):
+        KernelRegressor(depth=3)
+    with pytest.raises(TypeError, match=r"KernelClassifier has no parameter 'kernel'\. It chooses kernel"):
+        KernelClassifier(kernel="rbf")

@@ -188,10 +188,13 @@ class ConstantPredictionWarning(AdviceWarning):
     """Every prediction is the same."""
 
     def __init__(self, what: str):
-        cure = "balance the classes with class_weight='balanced', " if what == "class" else ""
+        rare = (
+            " If the other classes are rare, the probabilities may still tell rows apart: compare predict_proba with a lower threshold, "
+            "or give class_weight='balanced'. Otherwise"
+        )
         super().__init__(
-            f"the fit predicts the same {what} everywhere: no relation to the inputs was found. Scale the inputs, "
-            f"{cure}try another kernel or criterion, or look for informative columns."
+            f"the fit predicts the same {what} everywhere.{rare if what == 'class' else ' No relation to the inputs was found:'} scale "
+            "the inputs, try another kernel or criterion, or look for informative columns."
         )
 
 

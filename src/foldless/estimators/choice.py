@@ -53,6 +53,11 @@ class BaseDefault(DocLinkMixin, ParameterNamesMixin, CallbackMixin, BaseEstimato
     preparation_: Preparation
 
     _many_classes: bool = False  # whether there are more than two
+    _explained_parameters = dict.fromkeys(
+        ("kernel", "criterion", "C", "alpha"),
+        "It chooses kernel, widths and regularisation itself; KernelLogisticRegression, KernelLSSVC, KernelSVC and "
+        "KernelRidgeRegressor take them.",
+    )
 
     def __init__(
         self,

@@ -40,6 +40,9 @@ class Families:
     kernels: tuple[Kernel, ...]
     challenged: bool = False
 
+    def __repr__(self) -> str:
+        return f"Families({', '.join(self.names)})"
+
     def map(self, change: Callable[[Kernel], Kernel]) -> "Families":
         """Return the families with every kernel changed."""
         return replace(self, kernels=tuple(change(kernel) for kernel in self.kernels))

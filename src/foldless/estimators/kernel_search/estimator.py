@@ -38,7 +38,7 @@ from foldless.estimators.callbacks import CallbackMixin, both
 from foldless.estimators.doc_links import DocLinkMixin
 from foldless.estimators.kernel_search.ensemble import Ensemble, members_and_weights
 from foldless.estimators.kernel_search.grid_search_habits import (
-    explains_grid_search,
+    EXPLANATIONS,
     warn_about_steps_that_use_y,
 )
 from foldless.estimators.kernel_search.left_out_twin import twin_of
@@ -173,7 +173,8 @@ class KernelSearch(DocLinkMixin, ParameterNamesMixin, CallbackMixin, MetaEstimat
     True
     """
 
-    @explains_grid_search
+    _explained_parameters = EXPLANATIONS
+
     def __init__(
         self,
         estimator: BaseEstimator,

@@ -1,8 +1,6 @@
 """Habits of ``GridSearchCV`` that need a word of explanation in :class:`foldless.KernelSearch`."""
 
 import warnings
-from collections.abc import Callable
-from functools import wraps
 from inspect import signature
 from typing import Any
 
@@ -14,27 +12,13 @@ from foldless.core.errors import CriterionWarning
 from foldless.estimators.kernel_search.pipeline import split_pipeline
 
 EXPLANATIONS = {
-    "cv": "KernelSearch needs no folds, so there is no cv; criterion='cv' refits on ten folds if you want them.",
-    "scoring": "KernelSearch has no scoring: a criterion such as criterion='loo' chooses, and loo_score(metric) gives any "
-    "metric of scikit-learn for the left-out rows afterwards.",
-    "param_grid": "KernelSearch calls its parameters param_space; lists of values are tried one by one, and a range "
-    "(low, high) is searched.",
-    "param_distributions": "KernelSearch calls its parameters param_space; a distribution stands for its range.",
-    "n_iter": "KernelSearch calls it max_evaluations.",
+    "cv": "It needs no folds; criterion='cv' refits on ten folds if you want them.",
+    "scoring": "A criterion such as criterion='loo' chooses, and loo_score(metric) gives any metric of scikit-learn for the "
+    "left-out rows afterwards.",
+    "param_grid": "It is called param_space here: lists of values are tried one by one, and a range (low, high) is searched.",
+    "param_distributions": "It is called param_space here: a distribution stands for its range.",
+    "n_iter": "It is called max_evaluations here.",
 }
-
-
-def explains_grid_search(init: Callable[..., None]) -> Callable[..., None]:
-    """Let a constructor explain the arguments of ``GridSearchCV`` that it does not have."""
-
-    @wraps(init)
-    def explained(self: Any, *arguments: Any, **options: Any) -> None:
-        found = [EXPLANATIONS[name] for name in options if name in EXPLANATIONS]
-        if found:
-            raise TypeError(found[0])
-        init(self, *arguments, **options)
-
-    return explained
 
 
 def uses_targets(step: Any) -> bool:
