@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from foldless import __version__
+from foldless.cli.commands.compare import _short
 from foldless.cli.main import run
 from foldless.datasets import make_ripley
 
@@ -181,6 +182,33 @@ def test_compare_keeps_long_names_on_one_line_of_eighty_columns(ripley, monkeypa
     for name in ("jaakkola-haussler", "centered-alignment", "eigenvalue-ratio"):
         assert sum(line.startswith(f"  logistic {name} ") for line in said.splitlines()) == 1
     assert max(map(len, said.splitlines())) <= 80
+
+
+def test_the_parameters_of_a_comparison_leave_room_for_names():
+    texts = [_short(value) for value in (1e7, 123456.0, 2700.0, 0.11, 1e-5, 0.000123, -3.0)]
+    assert texts == ["1e7", "1.2e5", "2700", "0.11", "1e-5", "1.2e-4", "-3"]
+
+
+def test_compare_shows_what_tune_would_do_by_itself(ripley, capsys):
+    options = ["--repeats", "1", "--json", "--target", "side"]
+    assert run(["compare", str(ripley / "train.csv"), *options]) == 0
+    lines = {line["machine"]: line for line in json.loads(capsys.readouterr().out)}
+    assert lines["auto"]["error"] <= lines["constant"]["error"]
+    assert lines["auto"]["seconds"] > 0
+
+
+def test_a_name_that_does_not_exist_is_told_before_the_file_is_read(tmp_path, capsys):
+    for option, near in (("machine", "lssvc"), ("kernel", "rbf"), ("criterion", "loo"), ("search", "lbfgs")):
+        for command in ("tune", "compare"):
+            assert run([command, str(tmp_path / "none.csv"), "--target", "y", f"--{option}", near + "x"]) == 2
+            said = capsys.readouterr().err
+            assert f"--{option} must be one of" in said
+            assert f"Did you mean '{near}'?" in said
+
+
+def test_a_mistyped_option_points_to_the_help_of_its_command(capsys):
+    assert run(["tune", "a.csv", "--traget", "y"]) == 2
+    assert "See: foldless tune --help" in capsys.readouterr().err
 
 
 def test_compare_leaves_out_criteria_that_a_machine_has_no_use_for(tmp_path, capsys):

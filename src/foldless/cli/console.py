@@ -22,13 +22,13 @@ def table(title: str, rows: Iterable[Sequence[str]], columns: Sequence[str] = ("
     title : str
     rows : iterable of sequences of str
     columns : sequence of str
-        Headings, shown if there are any; the first column is aligned left, the others right.
+        Headings, shown if there are any; the first column is aligned left and never broken, the others are aligned right.
     """
     rich, text = import_extra("rich.table", "cli"), import_extra("rich.text", "cli").Text
     box = import_extra("rich.box", "cli").SIMPLE_HEAD
     grid = rich.Table(title=text(title), title_justify="left", box=box, show_header=any(columns))
     for i, heading in enumerate(columns):
-        grid.add_column(text(heading), justify="right" if i else "left", overflow="fold")
+        grid.add_column(text(heading), justify="right" if i else "left", overflow="fold", no_wrap=i == 0)
     for row in rows:
         grid.add_row(*(text(printable(cell)) for cell in row))
     return grid

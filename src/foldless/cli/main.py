@@ -9,7 +9,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import TextIO
+from typing import Any, TextIO
 
 from foldless.cli.console import EXIT_BROKEN_PIPE, EXIT_INTERRUPTED, EXIT_MISTAKE, print_message
 from foldless.core.errors import FoldlessError
@@ -59,7 +59,7 @@ def _exit_code(error: Exception) -> int:
         raise error
     # Mistakes in the arguments; the message is empty when typer has printed the help already.
     if hasattr(error, "format_message"):
-        print_message(f"{error.format_message()} See: foldless --help".strip())
+        print_message(f"{error.format_message()} See: {_help_command(error)}".strip())
         return EXIT_MISTAKE
     if type(error).__name__ == "Abort":
         return EXIT_INTERRUPTED
@@ -67,6 +67,12 @@ def _exit_code(error: Exception) -> int:
         print_message(_sentence(error))
         return EXIT_MISTAKE
     raise error
+
+
+def _help_command(error: Any) -> str:
+    """Return what to type for help on the command that was mistyped."""
+    context = getattr(error, "ctx", None)
+    return f"{'foldless' if context is None else context.command_path} --help"
 
 
 def _sentence(error: Exception) -> str:

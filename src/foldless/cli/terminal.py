@@ -14,8 +14,16 @@ from foldless.cli.experiment import Experiment
 from foldless.cli.files.columns import UnusableColumns
 from foldless.cli.files.read_table import Table, read_table
 from foldless.cli.files.sheet import show
+from foldless.cli.options import (
+    CRITERION_NAMES,
+    KERNEL_NAMES,
+    MACHINE_NAMES,
+    SEARCH_NAMES,
+    SEARCHES_OF_PAPERS,
+    split_names,
+)
 from foldless.cli.report import Findings, find_out, write_page
-from foldless.core.errors import DataError
+from foldless.core.errors import DataError, UnknownName
 from foldless.estimators.registry import MACHINES
 
 
@@ -40,6 +48,20 @@ def training_table(path: Path, target: str | None, task: str, machine: str | Non
         print_notes(f"{show(name)}: {verdict}" for name, verdict in error.verdicts.items())
         raise DataError(error.summary) from None
     return table
+
+
+def check_names(**given: str | None) -> None:
+    """Raise for a machine, kernel, criterion or search that does not exist, before any file is read."""
+    known = {
+        "machine": (*MACHINE_NAMES, "auto"),
+        "kernel": (*KERNEL_NAMES, "auto"),
+        "criterion": CRITERION_NAMES,
+        "search": (*SEARCH_NAMES, *SEARCHES_OF_PAPERS),
+    }
+    for option, names in given.items():
+        for name in split_names(names or ""):
+            if name not in known[option]:
+                raise UnknownName(f"--{option}", name, known[option])
 
 
 def source_name(path: Path) -> str:

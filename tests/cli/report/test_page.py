@@ -462,8 +462,16 @@ def test_a_model_worse_than_guessing_is_cautioned_about(two_classes):
     X, y = two_classes
     experiment = experiment_of(X, y.astype(int), holdout=0.5)
     wrong = replace(experiment.held_out, y=-experiment.held_out.predicted)
-    assert "this model is no better" in cautions(Findings(replace(experiment, held_out=wrong)))[0]
+    assert "no better than always predicting" in cautions(Findings(replace(experiment, held_out=wrong)))[0]
     assert not any("no better" in caution for caution in cautions(Findings(experiment)))
+
+
+def test_a_rare_class_that_is_never_answered_is_told_apart_by_probabilities(rng):
+    X = rng.uniform(-1, 1, size=(400, 1))
+    y = (rng.uniform(size=400) < 0.15 * (X[:, 0] > 0)).astype(int)
+    first = cautions(Findings(experiment_of(X, y, kernel="rbf")))[0]
+    assert "no better than always predicting the most frequent class" in first
+    assert "its probabilities tell rows apart (AUC 0." in first
 
 
 def test_many_parameters_send_the_reader_to_rows_that_did_not_choose_them(rng):

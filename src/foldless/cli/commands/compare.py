@@ -2,6 +2,7 @@
 
 import time
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from math import isfinite, isnan
 from pathlib import Path
@@ -18,7 +19,16 @@ from foldless.cli.numbers import with_spread
 from foldless.cli.options import Task, parse_kernels, split_names
 from foldless.cli.report import number, percent
 from foldless.cli.report.baselines import simple_models
-from foldless.cli.terminal import counting, print_json, print_notes, source_name, training_table
+from foldless.cli.terminal import (
+    check_names,
+    counting,
+    print_json,
+    print_notes,
+    source_name,
+    training_table,
+    waiting,
+)
+from foldless.estimators.registry import AUTOMATIC
 from foldless.inspection.compare import compare as compare_all
 from foldless.inspection.comparison import Row
 from foldless.inspection.metrics import prediction_error
@@ -26,7 +36,10 @@ from foldless.tuning.validation_split import split_rows
 
 COLUMNS = ("machine and criterion", "chosen", "error", "seconds")
 SHORT_TITLES = {"length_scale": "scale"}
+SHORT_MAX_CHARACTERS = 6
 BASELINE_NAMES = ("constant", "linear model", "boosted trees")
+# What `foldless tune` does if nothing is chosen.
+DEFAULT_NAME = "auto"
 # Entries of a line of the comparison that are not chosen parameters.
 MEASURED = {
     *("machine", "criterion", "title", "value", "unit", "error", "sd"),
@@ -52,6 +65,7 @@ def compare(
     **reading: Any,
 ) -> int:
     """Print the errors of machines tuned by criteria on rows held out, also after Ctrl-C, and return the exit code."""
+    check_names(machine=machine, kernel=kernel, criterion=criterion, search=search)
     rows = training_table(data, target, task.value, machine, **reading)
     check_holdout(rows, holdout)
     y, kind = rows.target()
@@ -74,8 +88,11 @@ def compare(
         )
     done = found.errors.shape[0]
     if baselines:
-        simple = _baseline_rows(rows, holdout, seed, done)
-        found = replace(found, rows=(*found.rows, *simple))
+        models: dict[str, Any] = dict(zip(BASELINE_NAMES, simple_models(kind == "classification").values()))
+        if progress.is_complete and machine is None and criterion is None:
+            models[DEFAULT_NAME] = AUTOMATIC[kind](random_state=seed, n_jobs=jobs)
+        with waiting("fitting models to compare with"):
+            found = replace(found, rows=(*found.rows, *_other_rows(models, rows, holdout, seed, done)))
     lines = found.sorted_lines()
     if as_json:
         print_json([_without_infinities(line) for line in lines])
@@ -92,13 +109,13 @@ def compare(
     return 0
 
 
-def _baseline_rows(rows: Table, holdout: float, seed: int, repeats: int) -> list[Row]:
-    """Return what the commonest class or the mean, a linear model and boosted trees reach on the same splits."""
+def _other_rows(models: Mapping[str, Any], rows: Table, holdout: float, seed: int, repeats: int) -> list[Row]:
+    """Return what other models, by name, reach on the same splits."""
     y, task = rows.target()
     labels = y if task == "classification" else None
     splits = [split_rows(len(y), holdout, seed + r, labels) for r in range(repeats)]
     found = []
-    for name, model in zip(BASELINE_NAMES, simple_models(task == "classification").values()):
+    for name, model in models.items():
         errors, seconds = np.empty(repeats), np.empty(repeats)
         for r, (train, test) in enumerate(splits):
             begun = time.perf_counter()
@@ -115,12 +132,22 @@ def _baseline_rows(rows: Table, holdout: float, seed: int, repeats: int) -> list
 def _cells(line: dict[str, Any], is_classification: bool) -> tuple[str, ...]:
     """Return the texts of one line of the table."""
     chosen = ", ".join(
-        f"{SHORT_TITLES.get(name, name)} {number(float(f'{value:.2g}'))}"
+        f"{SHORT_TITLES.get(name, name)} {_short(value)}"
         for name, value in line.items()
         if name not in MEASURED and not isnan(value)
     )
     name = " ".join(filter(None, (line["machine"], line["criterion"])))
     return name, chosen, _error_text(line["error"], line["sd"], is_classification), f"{line['seconds']:.2f}"
+
+
+def _short(value: float) -> str:
+    """Return two digits of a chosen parameter, in at most six characters: ten million is 1e7."""
+    text = number(float(f"{value:.2g}"))
+    return (
+        text
+        if len(text) <= SHORT_MAX_CHARACTERS
+        else f"{value:.1e}".replace(".0e", "e").replace("e+0", "e").replace("e-0", "e-")
+    )
 
 
 def _error_text(error: float, sd: float, is_classification: bool) -> str:

@@ -21,6 +21,7 @@ from foldless.cli.report import (
 )
 from foldless.cli.report.baselines import BOOSTING
 from foldless.cli.terminal import (
+    check_names,
     check_writable,
     command_line,
     judged,
@@ -33,7 +34,7 @@ from foldless.cli.terminal import (
     waiting,
 )
 from foldless.core.contracts import Stop
-from foldless.core.errors import BoundWarning, ManyParametersWarning
+from foldless.core.errors import BoundWarning, ConstantPredictionWarning, ManyParametersWarning
 from foldless.estimators.registry import name_of
 from foldless.inspection.compare import compare
 from foldless.inspection.comparison import Comparison
@@ -63,9 +64,10 @@ def tune(
 ) -> int:
     """Tune a kernel machine on a table and return the exit code; ``reading`` are options of ``read_table``."""
     check_writable(report, save)
+    check_names(machine=machine, kernel=kernel, criterion=criterion, search=search)
     nothing_chosen = machine is None and kernel is None and criterion is None and search is None
     # They are among the cautions that are printed below.
-    for said_below in (BoundWarning, ManyParametersWarning):
+    for said_below in (BoundWarning, ManyParametersWarning, ConstantPredictionWarning):
         warnings.simplefilter("ignore", said_below)
     experiment = run_experiment(
         training_table(data, target, task.value, machine, **reading),

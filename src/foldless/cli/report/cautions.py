@@ -14,6 +14,8 @@ from foldless.inspection.criterion_surface import PARAMETER_TITLES, parameters
 
 # Relative rise of the criterion from the search to the final fit that deserves a caution.
 APPROXIMATION_MAX_GAP = 0.2
+# All classes but the commonest together are rare up to this share of the rows.
+RARE_MAX_SHARE = 0.2
 
 
 def cautions(findings: Findings) -> list[str]:
@@ -42,7 +44,21 @@ def _no_better_than_guessing(findings: Findings) -> Iterator[str]:
     labels, sizes = np.unique(findings.experiment.y, return_counts=True)
     guessed = float(np.mean(ours.y != labels[np.argmax(sizes)]))
     if find("error", ours).value >= guessed:
-        yield f"Always predicting the most frequent class is wrong for {percent(guessed)} of the rows: this model is no better."
+        yield (
+            f"By its answers it is no better than always predicting the most frequent class, which is wrong for {percent(guessed)} of the "
+            f"rows.{_rare_class(findings, guessed)}"
+        )
+
+
+def _rare_class(findings: Findings, guessed: float) -> str:
+    """Return what to do about a class that is never answered because it is rare, if the probabilities tell rows apart."""
+    ours = findings.ours
+    if ours is None or ours.probabilities is None or guessed > RARE_MAX_SHARE:
+        return ""
+    area = find("AUC", ours)
+    if area.low <= 0.5:
+        return ""
+    return f" But its probabilities tell rows apart (AUC {area.value:.3f}): choose a threshold by the costs of mistakes, as the report does."
 
 
 def _held_out_worse(findings: Findings) -> Iterator[str]:
