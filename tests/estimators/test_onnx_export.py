@@ -2,23 +2,31 @@
 
 import numpy as np
 import pytest
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern, RationalQuadratic
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
 
 from foldless import (
+    KernelClassifier,
     KernelLogisticRegression,
     KernelLSSVC,
     KernelPoissonRegressor,
+    KernelRegressor,
     KernelRidgeRegressor,
     KernelSVC,
     to_onnx,
 )
 from foldless.core.errors import DataError
+from foldless.kernels import Laplacian, Metric
 
 MISSING = "NOT TESTED: models as ONNX graphs. Install them with: pip install onnx onnxruntime"
 TOLERANCE = 1e-11
+
+
+def rotation(d):
+    return np.linalg.qr(np.random.default_rng(0).normal(size=(d, d)))[0]
+
 
 KERNELS = {
     "rbf": RBF(1.3, "fixed"),
@@ -28,6 +36,13 @@ KERNELS = {
     "matern52-ard": Matern([0.7, 1.5, 3.0], "fixed", nu=2.5),
     "matern-inf": Matern(1.3, "fixed", nu=np.inf),
     "times a constant": ConstantKernel(2.5, "fixed") * RBF(1.3, "fixed"),
+    "laplacian": Laplacian(1.3, "fixed"),
+    "product-laplacian": Laplacian([0.7, 1.5, 3.0], "fixed", norm=1),
+    "affine": ConstantKernel(0.3, "fixed") * DotProduct(0.5, "fixed") + ConstantKernel(2.0, "fixed"),
+    "plain metric": Metric(1.3, nu=1.5, length_scale_bounds="fixed", power_bounds="fixed"),
+    "learned metric": Metric(
+        1.3, 0.7, [2.0, 0.9, 0.1], rotation(3), 2.5, length_scale_bounds="fixed", power_bounds="fixed"
+    ),
 }
 
 
@@ -79,7 +94,12 @@ def test_three_classes(model, three_classes, rng):
     assert np.array_equal(found["label"], model.predict(new))
 
 
-@pytest.mark.parametrize("name", [name for name in KERNELS if "ard" not in name])
+ONE_FEATURE = [
+    name for name in KERNELS if not {"ard", "product", "learned"} & set(name.replace(" ", "-").split("-"))
+]
+
+
+@pytest.mark.parametrize("name", ONE_FEATURE)
 def test_numbers_after_scaling(name, noisy_curve, rng):
     X, y = noisy_curve
     X = 1000 + 5 * X
@@ -94,6 +114,25 @@ def test_a_tuned_model(two_classes):
     model = KernelLogisticRegression("rbf-ard").fit(X, y)
     found = answers(model, X)
     np.testing.assert_allclose(found["probabilities"], model.predict_proba(X), rtol=1e-9, atol=1e-9)
+
+
+def with_gaps(X, rng):
+    """Columns with missing values and one that never changes, all on different scales."""
+    X = np.column_stack([X * [1.0, 50.0, 0.1], np.full(len(X), 7.0)])
+    X[rng.random(X.shape) < 0.1] = np.nan
+    return X
+
+
+def test_the_default_estimators_with_their_preparation(two_classes, noisy_curve, rng):
+    X, y = two_classes
+    X = with_gaps(X, rng)
+    model = KernelClassifier().fit(X, np.where(y > 0, "up", "down"))
+    found = answers(model, X)
+    np.testing.assert_allclose(found["probabilities"], model.predict_proba(X), rtol=1e-9, atol=1e-9)
+    assert np.array_equal(found["label"], model.predict(X))
+    X, y = noisy_curve
+    model = KernelRegressor().fit(X, y)
+    np.testing.assert_allclose(answers(model, X)["prediction"][:, 0], model.predict(X), rtol=1e-8, atol=1e-8)
 
 
 def test_what_cannot_be_exported_is_named(two_classes):
