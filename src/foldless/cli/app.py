@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from foldless import __version__
 from foldless.cli.options import (
+    FLAG,
     HOLDOUT_FRACTION,
     REPRODUCED_NAMES,
     Baselines,
@@ -57,7 +58,8 @@ def _version(asked: bool) -> None:
 @app.callback()
 def foldless(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool,
+        typer.Option("--version", metavar=FLAG, callback=_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
     """Fit kernel machines to tables, tuned without cross-validation folds."""

@@ -137,6 +137,8 @@ Data = Annotated[
 ]
 # Options are shown in groups, what a newcomer needs first.
 READING, CHECKING, EXPERTS = "Reading the table", "Checking the result", "For experts"
+# An option without a value; typer would write <bool> beside it.
+FLAG = ""
 
 Target = Annotated[
     str | None,
@@ -150,7 +152,7 @@ Save = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Write the model for `foldless predict`, such as model.skops."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Json = Annotated[bool, typer.Option("--json", metavar=FLAG, help="Print JSON instead of a table.")]
 Budget = Annotated[
     float | None,
     typer.Option(
@@ -187,6 +189,7 @@ DropUnusable = Annotated[
     bool,
     typer.Option(
         "--drop-unusable",
+        metavar=FLAG,
         help="Leave out columns that cannot be used, instead of stopping.",
         rich_help_panel=READING,
     ),
@@ -195,6 +198,7 @@ DropMissingTarget = Annotated[
     bool,
     typer.Option(
         "--drop-missing-target",
+        metavar=FLAG,
         help="Leave out rows without a target, instead of stopping.",
         rich_help_panel=READING,
     ),
@@ -203,6 +207,7 @@ Impute = Annotated[
     bool,
     typer.Option(
         "--impute/--no-impute",
+        metavar=FLAG,
         help="Fill missing values with the mean of the column, or with its most frequent category; or stop at the first.",
         rich_help_panel=READING,
     ),
@@ -233,6 +238,7 @@ Baselines = Annotated[
     bool,
     typer.Option(
         "--baselines/--no-baselines",
+        metavar=FLAG,
         help="Fit simple models to the same rows, to compare with.",
         rich_help_panel=CHECKING,
     ),
@@ -241,6 +247,7 @@ Compared = Annotated[
     bool,
     typer.Option(
         "--compare",
+        metavar=FLAG,
         help="Show in the report what other criteria would have chosen.",
         rich_help_panel=CHECKING,
     ),
@@ -303,6 +310,7 @@ Scale = Annotated[
     bool,
     typer.Option(
         "--scale/--no-scale",
+        metavar=FLAG,
         help="Scale columns to mean 0 and variance 1 first, those of two values to a distance of 2.",
         rich_help_panel=EXPERTS,
     ),
