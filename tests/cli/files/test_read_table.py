@@ -155,6 +155,16 @@ def test_missing_values_are_an_error_unless_imputed(put, word):
     assert sum("filled" in note for note in table.notes) == 2
 
 
+@pytest.mark.parametrize("word", ["-", "--", "None", "#N/A", "n.a."])
+def test_a_dash_among_numbers_is_a_missing_value_and_among_texts_a_text(put, word):
+    table = read_table(put(f"a,c,y\n1,{word},0\n{word},q,1\n4,{word},0\n4,q,1\n"), "y", impute=True)
+    assert table.feature_names == ["a", "a is missing", f"c={max(word, 'q')}"]
+    np.testing.assert_array_equal(table.X[:, :2], [[1, 0], [3, 1], [4, 0], [4, 0]])
+    assert any("where values are missing" in note for note in table.notes)
+    X = new_rows(put(f"a,c\n{word},q\n", "new.csv"), table.encoder).X
+    np.testing.assert_array_equal(X[:, :2], [[3, 1]])
+
+
 def test_the_target_is_never_imputed(put):
     said = refusal(put("a,y\n1,0\n2,\n3,1\n4,1\n5,0\n"), "y", impute=True)
     assert "target 'y' has 1 missing" in said

@@ -19,6 +19,8 @@ from foldless.cli.files.sheet import NUMERIC_MIN_FRACTION, Column, Sheet, is_num
 from foldless.core.contracts import Vector
 
 DECIMALS = ("point", "comma")
+# Texts that mean a missing value in a column of numbers, in lower case.
+GAPS = ("-", "--", "–", "—", ".", "none", "n.a.", "#n/a", "<na>")
 UNITS = (
     *"$€£¥₹%",
     *("USD", "EUR", "GBP", "CHF", "JPY", "CNY", "INR", "CAD", "AUD", "SEK", "NOK", "DKK", "PLN"),
@@ -49,6 +51,8 @@ def is_form(text: str) -> bool:
 def parsed(sheet: Sheet, column: Column, known: str = "") -> Column:
     """Return a column of numbers as a float array; one with a few other texts keeps these; any other comes back as it is.
 
+    Among numbers, a dash and its like (``GAPS``) are missing values; among texts they are texts.
+
     Parameters
     ----------
     sheet : Sheet
@@ -56,6 +60,24 @@ def parsed(sheet: Sheet, column: Column, known: str = "") -> Column:
     known : str
         The form of the column in training, which is preferred if it fits.
     """
+    gaps = _gaps(column)
+    if gaps:
+        cells = [None if cell in gaps else cell for cell in column.cells]
+        read = _parsed(sheet, replace(column, cells=cells), known)
+        if isinstance(read.cells, np.ndarray):
+            note = f"has {' and '.join(map(show, sorted(gaps)))} where values are missing"
+            return replace(read, note=f"{read.note}, and {note}" if read.note else note)
+    return _parsed(sheet, column, known)
+
+
+def _gaps(column: Column) -> set[str]:
+    """Return the texts of a column that mean a missing value if the others are numbers."""
+    if isinstance(column.cells, np.ndarray) or column.levels is not None:
+        return set()
+    return {cell for cell in column.cells if cell is not None and cell.lower() in GAPS}
+
+
+def _parsed(sheet: Sheet, column: Column, known: str) -> Column:
     if isinstance(column.cells, np.ndarray) or column.levels is not None or column.problem:
         return column
     if all(cell is None or is_number(cell) for cell in column.cells) and not known.startswith("comma"):
