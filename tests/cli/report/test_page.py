@@ -485,6 +485,19 @@ def test_many_parameters_send_the_reader_to_rows_that_did_not_choose_them(rng):
         assert [caution for caution in found if "parameters were chosen on" in caution and cure in caution]
 
 
+def test_a_learned_metric_is_praised_without_reserve_only_for_rows_held_out(rng):
+    X = rng.normal(size=(120, 5))
+    y = np.where(X[:, 0] + X[:, 1] > 0, "in", "out")
+    left_out, held_out = (
+        find_out(experiment_of(X, y, kernel="rbf-metric", holdout=share)) for share in (0.0, 0.3)
+    )
+    assert left_out.experiment.estimator.selection_.metric_is_learned
+    assert headline(left_out).startswith("Probably useful: better than")
+    assert any("metric was learned" in caution for caution in cautions(left_out))
+    assert headline(held_out).startswith("Useful: clearly better than")
+    assert not any("metric was learned" in caution for caution in cautions(held_out))
+
+
 def test_a_final_fit_is_cautioned_about_only_if_it_is_worse_than_the_search_expected(two_classes):
     X, y = two_classes
     experiment = experiment_of(X, y.astype(int))

@@ -67,7 +67,7 @@ def _held_out_worse(findings: Findings) -> Iterator[str]:
 
 
 def _learned_metric(findings: Findings) -> Iterator[str]:
-    if findings.experiment.estimator.selection_.metric_is_learned and findings.held_out is None:
+    if findings.is_flattered:
         yield (
             "The metric was learned from all rows, including those that are left out in turn, so left-out scores and intervals are too "
             f"good by an unknown amount. {_cure(findings)}"

@@ -57,6 +57,11 @@ class Findings:
         """Our answers on the rows that the verdict is about: those held out, or else those left out."""
         return self.left_out if self.held_out is None else self.held_out
 
+    @property
+    def is_flattered(self) -> bool:
+        """Whether the scores are too good, because a metric was learned from the rows that judge it."""
+        return self.held_out is None and bool(self.experiment.estimator.selection_.metric_is_learned)
+
     @cached_property
     def compared(self) -> list[Unseen]:
         """Our answers and those of the simple models on the same rows, ours first."""
@@ -134,16 +139,17 @@ def headline(findings: Findings) -> str:
     if against_guess != "better":
         rows = count(len(findings.compared[0].y), "row")
         return f"Not shown to be useful: on {rows}, not clearly better than {guess}."
+    useful, clearly = ("Probably useful", "") if findings.is_flattered else ("Useful", "clearly ")
     losers = [name for name, side in rest if side == "better"]
     winners = [name for name, side in rest if side == "worse"]
     if winners:
-        return f"Useful, but {listing(winners)} {'does' if len(winners) == 1 else 'do'} clearly better."
+        return f"{useful}, but {listing(winners)} {'does' if len(winners) == 1 else 'do'} clearly better."
     if len(losers) == len(rest):
-        return f"Useful: clearly better than {listing([*losers, guess])}."
+        return f"{useful}: {clearly}better than {listing([*losers, guess])}."
     even = [name for name, side in rest if side == "equal"]
     if losers:
-        return f"Useful: clearly better than {listing(losers)}; no clear difference from {listing(even)}."
-    return f"Useful: clearly better than {guess}; no clear difference from {listing(even)}."
+        return f"{useful}: {clearly}better than {listing(losers)}; no clear difference from {listing(even)}."
+    return f"{useful}: {clearly}better than {guess}; no clear difference from {listing(even)}."
 
 
 def _headline_alone(findings: Findings) -> str:
