@@ -145,10 +145,10 @@ def test_a_stray_text_in_a_numeric_column_is_named(put):
 @pytest.mark.parametrize("word", ["", "NA", "N/A", "nan", "NaN", "null", "NULL", "?"])
 def test_missing_values_are_an_error_unless_imputed(put, word):
     path = put(f"a,c,y\n1,p,0\n{word},q,1\n4,p,0\n4,{word},1\n")
-    said = refusal(path, "y")
+    said = refusal(path, "y", impute=False)
     assert "column 'a' has 1 missing value (first: line 3)" in said
     assert "--no-impute" in said
-    table = read_table(path, "y", impute=True)
+    table = read_table(path, "y")
     assert table.feature_names == ["a", "a is missing", "c=q", "c is missing"]
     filled = [[1, 0, 0, 0], [3, 1, 1, 0], [4, 0, 0, 0], [4, 0, 0, 1]]  # the mean of 1, 4, 4; and p
     np.testing.assert_array_equal(table.X, filled)
@@ -352,7 +352,7 @@ def test_arff_numeric_nominal_and_quoted(put):
 def test_arff_mistakes_are_named(put, before, after, words):
     text = ARFF.replace("@ATTRIBUTE", "@attribute")
     assert before in text
-    said = refusal(put(text.replace(before, after), "a.arff"), "class")
+    said = refusal(put(text.replace(before, after), "a.arff"), "class", impute=False)
     assert all(word in said for word in words), said
 
 
@@ -467,7 +467,7 @@ def test_a_wrong_column_name_is_answered_with_near_ones(put):
 def test_npz_mistakes_are_named(tmp_path, arrays, words):
     path = tmp_path / "a.npz"
     np.savez(path, **arrays)
-    said = refusal(path)
+    said = refusal(path, impute=False)
     assert all(word in said for word in words), said
 
 
@@ -516,7 +516,7 @@ def test_an_unknown_level_is_no_level_among_many_and_an_error_among_two(put):
 
 
 def test_what_a_new_file_lacks_is_named(put):
-    encoder = read_table(put(TRAIN), "y").encoder
+    encoder = read_table(put(TRAIN), "y", impute=False).encoder
     assert "'sex', 'colour'" in refusal(put("n\n1\n", "a.csv"), encoder, read=new_rows)
     assert "with --no-impute" in refusal(put("n,sex,colour\n,f,red\n", "b.csv"), encoder, read=new_rows)
     assert "line 2, column 'n'" in refusal(put("n,sex,colour\nten,f,red\n", "c.csv"), encoder, read=new_rows)

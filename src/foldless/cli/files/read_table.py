@@ -81,7 +81,7 @@ def read_table(
     target: str | None = None,
     *,
     drop: Sequence[str] = (),
-    impute: bool = False,
+    impute: bool = True,
     task: str = "auto",
     delimiter: str | None = None,
     header: bool | None = None,
@@ -102,8 +102,8 @@ def read_table(
     drop : sequence of str
         Columns to leave out.
     impute : bool
-        Fill missing values with the mean of a numeric column and the most frequent level of a category, and add a column that
-        tells where they were missing. Without it a missing value is an error. The target is never filled.
+        Fill missing values, the default, with the mean of a numeric column and the most frequent level of a category, and add a column that
+        tells where they were missing; if False, a missing value is an error. The target is never filled.
     task : {"auto", "classification", "regression"}
         Under ``"auto"`` texts and booleans are classes, and so are integers of which there are two different
         ones, or at most 20 and at most a tenth of the rows. Other numbers are regression.
