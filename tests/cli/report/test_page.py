@@ -624,6 +624,20 @@ def test_the_script_fits_the_same_model_again(shop, tmp_path):
     )
 
 
+def test_the_script_does_not_learn_a_metric_again(rng, tmp_path):
+    X = rng.normal(size=(120, 5)).round(6)
+    y = np.where(X[:, 0] + X[:, 1] > 0, "in", "out")
+    lines = ["a,b,c,d,e,y", *(",".join([*map(str, row), label]) for row, label in zip(X, y))]
+    (tmp_path / "rows.csv").write_text("\n".join(lines), encoding="utf-8")
+    table = read_table(tmp_path / "rows.csv", "y")
+    found = run_experiment(table, "logistic", kernel="rbf-metric", source=str(tmp_path / "rows.csv"))
+    assert found.estimator.selection_.metric_is_learned
+    names: dict = {}
+    exec(refit_script(found), names)  # noqa: S102
+    again, ours = (model.predict_proba(table.X)[:, 1] for model in (names["model"], found.model))
+    assert again == pytest.approx(ours, abs=1e-6)
+
+
 def test_the_script_of_hostile_names_is_only_a_script(hostile):
     compile(refit_script(hostile), "refit.py", "exec")
     card = model_card(Findings(hostile))

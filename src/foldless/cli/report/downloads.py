@@ -23,6 +23,7 @@ from foldless.cli.report import text
 from foldless.cli.report.cautions import cautions
 from foldless.cli.report.scores import Unseen, scores
 from foldless.cli.report.verdict import Findings, headline, interval_text, score_text, sentences
+from foldless.kernels import Metric
 
 # A page stays below 2 MB: larger tables of predictions are left to `foldless predict`.
 PREDICTIONS_MAX_CHARACTERS = 1_000_000
@@ -176,14 +177,17 @@ def _literal(value: Any) -> str:
     """Return plain data as Python reads it."""
     if isinstance(value, np.ndarray):
         return repr(value.tolist())
+    if isinstance(value, float) and np.isinf(value):  # the smoothness of a Gaussian kernel
+        return f'float("{value}")'
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 
 def _kernel(kernel: Kernel) -> str:
-    """Return a kernel as Python reads it, with all digits."""
+    """Return a kernel as Python reads it, with all digits; a metric is not to be learned again."""
+    given = kernel.get_params(deep=False) | ({"rounds": 0} if isinstance(kernel, Metric) else {})
     inner = (
         f"{name}={_kernel(value) if isinstance(value, Kernel) else _literal(value)}"
-        for name, value in kernel.get_params(deep=False).items()
+        for name, value in given.items()
     )
     return f"{type(kernel).__name__}({', '.join(inner)})"
 
