@@ -1,6 +1,7 @@
 r"""Kernel and points -> Gram, and back: dense, through landmarks (Nyström), or a strip of rows at a time.
 
-A builder owns the points and their distances, so that a search that moves only ``theta`` computes them once.
+A builder owns the points and their distances, so that a search that moves only ``theta`` computes them once; distances of
+many rows from landmarks are not kept.
 """
 
 from abc import ABC, abstractmethod
@@ -102,7 +103,7 @@ class RowsTimesLandmarks:
 
     @cached_property
     def _kept_strips(self) -> list[tuple[slice, Pairs]]:
-        """The strips, each of which remembers its latest kernel values: the way back needs them again."""
+        """The strips, each of which remembers its distances and latest kernel values: the way back needs them again."""
         return list(self._fresh_strips())
 
     def features(self, kernel: Kernel, landmark_root: LandmarkRoot) -> Matrix:
@@ -135,8 +136,8 @@ class NystromBuilder(Builder):
     r"""Landmarks: :math:`\tilde K = K_{nm} K_{mm}^{-1} K_{mn} = F F'`.
 
     Here :math:`F = K_{nm} L^{-T}` with :math:`L L' = K_{mm}`. The Cholesky factor is pivoted and drops landmarks that
-    are numerically redundant; there is no jitter. Of the arrays (n, m) only F is kept, and the distances where all
-    kernels share them: everything else is made a strip of rows at a time, there and back.
+    are numerically redundant; there is no jitter. Of the arrays (n, m) only F is kept: everything else, distances
+    too, is made a strip of rows at a time, there and back.
 
     Parameters
     ----------

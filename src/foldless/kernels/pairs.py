@@ -118,25 +118,21 @@ class Pairs:
         key = tuple(columns)
         found = self._on_columns.get(key)
         if found is None:
-            found = self._on_columns[key] = self._of_columns(columns)
+            chosen = None if self.symmetric else self.Y[:, columns]
+            found = self._on_columns[key] = Pairs(self.X[:, columns], chosen)
         return found
-
-    def _of_columns(self, columns: list[int]) -> Pairs:
-        return Pairs(self.X[:, columns], None if self.symmetric else self.Y[:, columns])
 
     def times(self, directions: Matrix) -> Pairs:
         """Return the pairs of the points times a matrix (d, m); the latest are kept, with their distances."""
         key, latest = directions.tobytes(), self._rotated
         if latest is None or latest[0] != key:
-            latest = self._rotated = (key, self._turned(directions))
+            turned = None if self.symmetric else self.Y @ directions
+            latest = self._rotated = (key, Pairs(self.X @ directions, turned))
         return latest[1]
 
-    def _turned(self, directions: Matrix) -> Pairs:
-        return Pairs(self.X @ directions, None if self.symmetric else self.Y @ directions)
-
     def strip(self, rows: slice) -> Pairs:
-        """Return the pairs of some rows with all of ``Y``; distances are taken from the cache of these pairs."""
-        return _Strip(self, rows)
+        """Return the pairs of some rows with all of ``Y``; their distances are their own and go with them."""
+        return Pairs(self.X[rows], self.Y)
 
     def recall(self, tag: str, key: bytes) -> Matrix | None:
         """Return the array that was last remembered under ``tag`` if ``key`` is still the same, else None.
@@ -153,45 +149,6 @@ class Pairs:
         # Another thread may overwrite the entry; the reference that is returned stays valid.
         self._latest[tag] = (key, value)
         return value
-
-
-class _Strip(Pairs):
-    """Some rows of the pairs ``whole``, with views of its distances."""
-
-    def __init__(self, whole: Pairs, rows: slice) -> None:
-        super().__init__(whole.X[rows], whole.Y)
-        self._whole, self._rows = whole, rows
-
-    @property
-    def inner(self) -> Matrix:
-        return self._whole.inner[self._rows]
-
-    @property
-    def squared(self) -> Matrix:
-        return self._whole.squared[self._rows]
-
-    @property
-    def absolute(self) -> Matrix:
-        return self._whole.absolute[self._rows]
-
-    @property
-    def mismatches(self) -> Matrix:
-        return self._whole.mismatches[self._rows]
-
-    @property
-    def codes(self) -> tuple[Matrix, Matrix]:
-        X, Y = self._whole.codes
-        return X[self._rows], Y
-
-    def _of_columns(self, columns: list[int]) -> Pairs:
-        return self._whole.on_columns(columns).strip(self._rows)
-
-    def _turned(self, directions: Matrix) -> Pairs:
-        return self._whole.times(directions).strip(self._rows)
-
-    @property
-    def _centre(self) -> Vector:
-        return self._whole._centre
 
 
 def _distinct_unknowns(X: Matrix, offset: int) -> Matrix:

@@ -37,7 +37,8 @@ from foldless.machines import NoMachine
 from foldless.searches.base import Search
 from foldless.searches.lbfgs import LBFGS
 from foldless.searches.run import TIME_SLACK
-from foldless.tuning.last_fit import FittedForm, LastFit, loses
+from foldless.tuning.forms import FittedForm, loses
+from foldless.tuning.last_fit import LastFit
 from foldless.tuning.objective import UNDEFINED_ERRORS, Objective, left_out_losses, with_parameters
 from foldless.tuning.pilot import pilot_of
 from foldless.tuning.polish import POLISH_MAX_EVALUATIONS, cell_objective

@@ -24,7 +24,7 @@ A time budget covers this fit too: forms that would take longer than what is lef
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,8 +33,6 @@ from sklearn.gaussian_process.kernels import Kernel
 from foldless.core.contracts import Machine, Matrix, Reading
 from foldless.core.errors import (
     LandmarkWarning,
-    MissingVerb,
-    NotPositiveDefinite,
     SearchWarning,
     Undefined,
     UnknownName,
@@ -42,11 +40,10 @@ from foldless.core.errors import (
 from foldless.core.gram import Rows
 from foldless.core.memo import cached_property
 from foldless.criteria.base import Criterion
-from foldless.criteria.left_out import LeftOutLosses, left_out_outputs
+from foldless.criteria.left_out import LeftOutLosses
 from foldless.grams.builders import DenseBuilder, NystromBuilder
 from foldless.grams.cells import CellTree, grow_cells
 from foldless.grams.dask import DaskBuilder
-from foldless.grams.expansion import CellExpansion, Expansion
 from foldless.grams.landmarks import pivoted_landmarks, spread_landmarks, uniform_landmarks
 from foldless.kernels.algebra import has_noise
 from foldless.kernels.evaluate import diagonal
@@ -54,6 +51,7 @@ from foldless.kernels.pairs import Points
 from foldless.kernels.precomputed import is_precomputed
 from foldless.machines.coefficients import expand
 from foldless.tuning.cellwise import fit_cell, fit_cells
+from foldless.tuning.forms import FittedForm, ScoredForm, loses
 
 GRAMS = ("auto", "dense", "lowrank", "nystrom", "cells", "dask")
 # Rows (times functions of one linear system) up to which the whole matrix is used without asking, and at all.
@@ -72,60 +70,6 @@ OPERATIONS_PER_SECOND = 5e8
 # e / n of eq. (1) below which landmarks are as good as the whole matrix. Where it is 0.01 to 0.03, three times as many landmarks still lower the
 # left-out loss by up to 1 %, on three of nine tables of 2900 to 25 000 rows.
 NEGLIGIBLE_GAP = 0.01
-
-
-@dataclass(frozen=True)
-class TriedForm:
-    """A form that was tried, and the mean loss of left-out rows; NaN where it does not exist."""
-
-    name: str
-    loss: float
-
-
-class TriedForms(tuple[TriedForm, ...]):
-    """The forms in the order in which they were tried; it prints itself as a table."""
-
-    def __repr__(self) -> str:
-        width = max([4, *(len(form.name) for form in self)])
-        lines = [f"{'form':<{width}}  {'left-out loss':>13}"]
-        return "\n".join(lines + [f"{form.name:<{width}}  {form.loss:>13.6g}" for form in self])
-
-
-@dataclass(frozen=True, eq=False)
-class FittedForm:
-    """A fit to all rows in one of the forms.
-
-    Attributes
-    ----------
-    name : str
-        ``"whole"``, ``"300 landmarks"``, ``"24 cells"``.
-    kernel, machine, solution
-        What was fitted, and the fit.
-    builder : object
-        Makes the Gram of all rows in this form, or for cells through landmarks: for sketches of the criterion.
-    reading : Reading
-        The criterion of the fit.
-    expansion : Expansion or CellExpansion
-        The fitted function.
-    gap : float
-        e / n of eq. (1); 0 for exact forms.
-    tried : TriedForms
-        The forms that were compared, this one among them; empty without a comparison.
-    """
-
-    name: str
-    kernel: Kernel
-    machine: Any
-    solution: Any
-    builder: Any
-    reading: Reading
-    expansion: Expansion | CellExpansion | None
-    gap: float
-    tried: TriedForms = field(default_factory=TriedForms)
-
-    def losses(self, Y: Matrix) -> LeftOutLosses:
-        """Return the loss of every row when it is left out."""
-        return LeftOutLosses.of(self.machine, Y, left_out_outputs(self.solution))
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,60 +198,61 @@ class LastFit:
     ) -> FittedForm:
         fits_whole = self._size(machine) <= WHOLE_MAX_ROWS and self._whole_is_affordable(machine)
         most = self.n / 3 if fits_whole else self._affordable(TRIAL_MAX_OPERATIONS, machine)
-        m, forms = FIRST_LANDMARKS, list[FittedForm]()
+        m, tried = FIRST_LANDMARKS, list[ScoredForm]()
+        last: FittedForm | None = None
         while m <= most:
+            # Of two fits with features of all rows only one is in memory.
+            last = None
             # With few landmarks a fit or its criterion may not exist; with more of them it may.
             with suppress(Undefined):
-                forms.append(self.landmarks(kernel, machine, m, start))
-                if forms[-1].gap <= NEGLIGIBLE_GAP:
-                    return self._with_scores(forms[-1], forms)
-                start = forms[-1].solution.start
+                last = self.landmarks(kernel, machine, m, start)
+                tried.append(last.scored(self.Y))
+                if last.gap <= NEGLIGIBLE_GAP:
+                    return last.beside(tried)
+                start = last.solution.start
             m *= LANDMARK_GROWTH
         if fits_whole:
             whole = self.whole(kernel, machine, start)
-            return self._with_scores(whole, [*forms, whole])
+            return whole.beside([*tried, whole.scored(self.Y)])
         affordable = self.n * self.cell_rows**2 <= self._operations_left(machine)
-        if not (affordable and self.may_use_cells(machine)):
-            last = self._most_landmarks(kernel, machine, forms, start)
-            return self._with_scores(last, [*(form for form in forms if form is not last), last])
-        rows, of_cells = self._trial_cells(kernel, machine)
-        if self._cells_are_far_ahead(kernel, machine, forms, rows, of_cells):
-            cells = self.cells(kernel, machine, polish)
-            return self._with_scores(cells, [*forms, cells])
-        last = self._most_landmarks(kernel, machine, forms, start)
-        forms = [*(form for form in forms if form is not last), last]
+        trial = None
+        if affordable and self.may_use_cells(machine):
+            trial = self._trial_cells(kernel, machine)
+            if self._cells_are_far_ahead(kernel, machine, tried, *trial):
+                last = None
+                return self._cells_beside(tried, kernel, machine, polish)
+        m = self._most_landmarks(machine)
+        if last is None or last.name != _landmark_form(m):
+            last = None
+            last = self.landmarks(kernel, machine, m, start)
+            tried.append(last.scored(self.Y))
         # All cells are fitted only if some of them are better.
-        if last.gap <= NEGLIGIBLE_GAP or self._score(last, rows) <= of_cells.mean:
-            return self._with_scores(last, forms)
-        cells = self.cells(kernel, machine, polish)
-        scored = self._with_scores(cells, [*forms, cells])
-        return scored if scored.tried[-1].loss < scored.tried[-2].loss else replace(last, tried=scored.tried)
+        if trial is None or last.gap <= NEGLIGIBLE_GAP or tried[-1].mean(trial[0]) <= trial[1].mean:
+            return last.beside(tried)
+        cells = self._cells_beside(tried, kernel, machine, polish)
+        return cells if cells.tried[-1].loss < cells.tried[-2].loss else replace(last, tried=cells.tried)
 
-    def _most_landmarks(
-        self, kernel: Kernel, machine: Machine, forms: list[FittedForm], start: Any
+    def _cells_beside(
+        self,
+        tried: list[ScoredForm],
+        kernel: Kernel,
+        machine: Machine,
+        polish: Callable[[CellTree], Any] | None,
     ) -> FittedForm:
-        """Return the fit through as many landmarks as are affordable: one of the forms, if it has as many."""
+        """Return the fit by cells together with what was tried before."""
+        cells = self.cells(kernel, machine, polish)
+        return cells.beside([*tried, cells.scored(self.Y)])
+
+    def _most_landmarks(self, machine: Machine) -> int:
+        """Return as many landmarks as are affordable."""
         operations = LANDMARK_MAX_OPERATIONS * max(1.0, self.n / LANDMARK_STEADY_ROWS)
-        m = self._affordable(operations, machine)
-        known = [form for form in forms if form.name == _landmark_form(m)]
-        return known[0] if known else self.landmarks(kernel, machine, m, start)
-
-    def _with_scores(self, chosen: FittedForm, tried: list[FittedForm]) -> FittedForm:
-        """Return a fit together with the mean left-out losses of all that were tried."""
-        return replace(chosen, tried=TriedForms(TriedForm(form.name, self._score(form)) for form in tried))
-
-    def _score(self, form: FittedForm, rows: Rows | slice = slice(None)) -> float:
-        """Return the mean loss of left-out rows, of some or all, NaN where it does not exist."""
-        try:
-            return form.losses(self.Y)[rows].mean
-        except (Undefined, MissingVerb, NotPositiveDefinite):
-            return np.nan
+        return self._affordable(operations, machine)
 
     def _cells_are_far_ahead(
         self,
         kernel: Kernel,
         machine: Machine,
-        forms: list[FittedForm],
+        tried: list[ScoredForm],
         rows: Rows,
         of_cells: LeftOutLosses,
     ) -> bool:
@@ -318,21 +263,23 @@ class LastFit:
         Parameters
         ----------
         kernel, machine
-        forms : list of FittedForm
+        tried : list of ScoredForm
             Through landmarks, the fewest first.
         rows : array
             Rows of some cells.
         of_cells : LeftOutLosses
             Their losses in these cells.
         """
-        if not forms:
+        if not tried:
             return False
         few = FIRST_LANDMARKS // LANDMARK_GROWTH
         try:
-            fewer = forms[0] if len(forms) > 1 else self.landmarks(kernel, machine, few)
+            fewer = tried[0] if len(tried) > 1 else self.landmarks(kernel, machine, few).scored(self.Y)
         except Undefined:
             return False
-        before, last = (form.losses(self.Y)[rows] for form in (fewer, forms[-1]))
+        if fewer.losses is None or tried[-1].losses is None:
+            return False
+        before, last = fewer.losses[rows], tried[-1].losses[rows]
         return loses(last, of_cells) and last.mean - of_cells.mean > before.mean - last.mean
 
     def _trial_cells(self, kernel: Kernel, machine: Machine) -> tuple[Rows, LeftOutLosses]:
@@ -448,18 +395,3 @@ def approximation_gap(kernel: Kernel, X: Any, solution: Any) -> float:
         return 0.0
     lost = np.maximum(diagonal(kernel, X) - solution.gram.diag(), 0)
     return float(np.mean(solution.precision * lost))
-
-
-def loses(losses: LeftOutLosses, reference: LeftOutLosses) -> bool:
-    """Return whether a fit's losses exceed those of another on the same rows by more than two standard errors.
-
-    Examples
-    --------
-    >>> reference = LeftOutLosses(np.array([0.5, 0.6, 0.5, 0.4]))
-    >>> loses(LeftOutLosses(np.array([1.0, 1.2, 0.9, 1.1])), reference)
-    True
-    >>> loses(LeftOutLosses(np.array([1.0, 0.2, 0.9, 0.1])), reference)
-    False
-    """
-    mean, error = losses.excess(reference)
-    return mean > 2 * error

@@ -13,7 +13,7 @@ from foldless.criteria.base import Criterion
 from foldless.grams.builders import Builder
 from foldless.grams.expansion import CellExpansion, Expansion
 from foldless.machines.coefficients import expand
-from foldless.tuning.last_fit import TriedForms
+from foldless.tuning.forms import TriedForms
 from foldless.tuning.objective import Objective
 from foldless.tuning.trace import Trace, parameter_names, regularisation_name
 
