@@ -70,6 +70,18 @@ def test_the_fit_is_that_of_an_array_with_the_same_tree(model, data, tree_of_all
         np.testing.assert_array_equal(lazy, model.predict(X))
 
 
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_a_weight_is_so_many_rows(model, data, tree_of_all_rows):
+    """The fit with weights is that of an array with the same weights and the same tree."""
+    X, y = data[0], targets(model, data[1])
+    weight = np.random.default_rng(2).integers(1, 4, size=N).astype(float)
+    model = model.set_params(gram="cells", cell_size=SIZE)
+    expected = model.fit(X, y, weight)._outputs(X)
+    rows, labels, weights = (da.from_array(part, chunks=110) for part in (X, y, weight))
+    model.fit(rows, labels, weights)
+    np.testing.assert_allclose(model._outputs(X), expected, rtol=1e-6, atol=1e-7)
+
+
 def test_parameters_are_adapted_to_the_cells(data):
     X, y = data
     rows, labels = da.from_array(X, chunks=100), da.from_array(y > 0, chunks=100)

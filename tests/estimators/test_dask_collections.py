@@ -75,6 +75,26 @@ def test_the_fit_is_that_of_an_array_with_the_same_landmarks(model, data):
     assert local.fit(X, y).partitions_ is None
 
 
+@pytest.mark.filterwarnings("ignore::foldless.core.errors.LandmarkWarning")
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_a_weight_is_so_many_rows(model, data):
+    """The fit with weights is that of an array with the same weights; a weight of zero leaves a row out."""
+    X, y = data
+    y = y if "Regressor" in type(model).__name__ else np.array(["a", "b", "c"])[np.clip(y.astype(int), 0, 2)]
+    weight = np.random.default_rng(2).integers(0, 4, size=N).astype(float)
+    model = model.set_params(landmarks=landmarks())
+    local = model.fit(X, y, weight)
+    outputs, selection, counts = local._outputs(X), local.selection_, weight[weight > 0]
+    losses = row_losses(selection.machine, selection.solution.Y, local._left_out)
+    rows, targets, weights = (
+        da.from_array(part, chunks=(chunk, *part.shape[1:]))
+        for part, chunk in ((X, 110), (y, 200), (weight, 70))
+    )
+    model.fit(rows, targets, weights)
+    np.testing.assert_allclose(model._outputs(X), outputs, rtol=1e-5, atol=1e-6)
+    assert model.partitions_.left_out_loss == pytest.approx(np.average(losses, weights=counts), rel=1e-3)
+
+
 def test_parameters_are_chosen_on_some_of_the_rows(data):
     X, y = data
     model = KernelLogisticRegression(n_components=40)
@@ -135,8 +155,16 @@ def test_bad_collections_are_refused(data):
         model.fit(rows, y)
     with pytest.raises(ValueError, match="X has 600 rows, y has 500"):
         model.fit(rows, da.from_array(y[:500], chunks=100))
-    with pytest.raises(ValueError, match="no sample_weight"):
+    with pytest.raises(ValueError, match="X, y and sample_weight must all be Dask collections"):
         model.fit(rows, da.from_array(y, chunks=100), sample_weight=y)
+    with pytest.raises(ValueError, match="X has 600 rows, sample_weight has 500"):
+        model.fit(rows, da.from_array(y, chunks=100), sample_weight=da.from_array(y[:500], chunks=100))
+    for bad, message in (
+        (np.where(y == y[0], -1.0, 1.0), "must be 0 or between"),
+        (np.zeros(N), "zero for all"),
+    ):
+        with pytest.raises(ValueError, match=f"sample_weight.* {message}"):
+            model.fit(rows, da.from_array(y, chunks=100), sample_weight=da.from_array(bad, chunks=100))
     with pytest.raises(ValueError, match="one output at a time"):
         model.fit(X, y).predict(rows, return_std=True)
     holed = y.copy()
@@ -246,8 +274,9 @@ def test_the_default_estimators_choose_on_some_rows_and_fit_all(data, monkeypatc
     regressor = KernelRegressor().fit(table[columns], table["y"])
     assert regressor.best_estimator_.partitions_.n_rows == N
     assert regressor.score(frame[columns], y) > 0.8
-    with pytest.raises(ValueError, match="no sample_weight"):
-        regressor.fit(table[columns], table["y"], sample_weight=y)
+    weighted = KernelRegressor().fit(table[columns], table["y"], sample_weight=table["y"].clip(upper=1))
+    assert weighted.best_estimator_.partitions_.n_rows == N
+    assert weighted.score(frame[columns], y, sample_weight=np.minimum(y, 1)) > 0.8
 
 
 def test_the_default_estimators_fit_a_small_collection_as_an_array(data):

@@ -339,7 +339,8 @@ class BaseKernelClassifier(SetMixin, BaseKernelEstimator):
         if not isinstance(self.class_weight, str):
             return dict(self.class_weight)
         counts = collection.class_counts()
-        return {label: collection.n / (len(counts) * n) for label, n in counts.items()}
+        total = sum(counts.values())
+        return {label: total / (len(counts) * n) for label, n in counts.items()}
 
     def _check_labels(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None

@@ -110,12 +110,11 @@ class BaseDefault(DocLinkMixin, ParameterNamesMixin, CallbackMixin, BaseEstimato
     def _fit_collection(self, X: Any, y: Any, sample_weight: Any) -> Self:
         """Choose on some rows of a Dask collection, then tune and fit the chosen estimator on all of it."""
         collection, rng = checked_collection(self, X, y, sample_weight)
-        points, targets = collection.draw(min(collection.n, TUNED_MAX_ROWS), rng)
-        self.fit(points, targets)
+        self.fit(*collection.draw(min(collection.n, TUNED_MAX_ROWS), rng))
         if collection.n > TUNED_MAX_ROWS:
             chosen = clone(self.best_estimator_)
             self.best_estimator_ = chosen.set_params(kernel=self.kernel_).fit(
-                *collection.mapped(copy(self)._points, X, y)
+                *collection.mapped(copy(self)._points, X, y, sample_weight)
             )
         return self
 

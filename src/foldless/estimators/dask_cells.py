@@ -11,22 +11,28 @@ A row that belongs to several cells has an output in each of them, in different 
 and the right side is what the left-out loss of the fit is reported as.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from functools import partial
 from math import ceil
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
-from foldless.core.contracts import Machine, Matrix, Vector
+from foldless.core.contracts import Machine, Vector
 from foldless.core.optional_imports import import_extra
 from foldless.core.parallel import workers
 from foldless.criteria.base import Criterion
 from foldless.criteria.left_out import row_losses
-from foldless.estimators.dask_collections import DRAWN, Collection, Reader, computed
+from foldless.estimators.dask_collections import (
+    DRAWN,
+    Collection,
+    Reader,
+    ReadRows,
+    computed,
+    machine_of_rows,
+)
 from foldless.estimators.landmarks import cell_rows
 from foldless.grams.cells import CellTree, grow_cells
 from foldless.grams.expansion import CellExpansion, Expansion
@@ -44,8 +50,8 @@ MAX_PIECES = 50_000
 # Copies of one point cannot be cut apart; of a cell with more than this times the usual rows some are left out.
 MAX_ROWS_FACTOR = 3
 
-# The rows of a partition that belong to one cell: its number, points, targets, weights of rows, and weights of the cell.
-Piece = tuple[int, Any, Matrix, Vector, Vector]
+# The rows of a partition that belong to one cell: its number, the rows, and its weights there.
+Piece = tuple[int, ReadRows, Vector]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,30 +64,32 @@ class _Job:
     criterion: Criterion
     max_rows: int
 
-    def route(self, task_of: NDArray[np.intp], place: str, X: Any, y: Any) -> list[list[Piece]]:
+    def route(self, task_of: NDArray[np.intp], place: str, X: Any, y: Any, weight: Any) -> list[list[Piece]]:
         """Return the pieces of a partition, for each task those of its cells; cells of no task (-1) are left out."""
-        points, Y, v = self.reader(place, X, y)
+        read = self.reader(place, X, y, weight)
         pieces: list[list[Piece]] = [[] for _ in range(int(task_of.max()) + 1)]
-        for cell, rows, weights in self.tree.route(points):
+        for cell, rows, shares in self.tree.route(read.X):
             if task_of[cell] >= 0:
-                pieces[task_of[cell]].append((cell, points[rows], Y[rows], v[rows], weights))
+                pieces[task_of[cell]].append((cell, read[rows], shares))
         return pieces
 
-    def cells(self, pieces: list[list[Piece]]) -> dict[int, tuple[Any, Matrix, Vector, Vector]]:
-        """Return points, targets and both weights of every cell, in the order of the partitions."""
-        parts: dict[int, list[tuple[Any, Matrix, Vector, Vector]]] = {}
-        for cell, *arrays in (piece for of_partition in pieces for piece in of_partition):
-            parts.setdefault(cell, []).append(tuple(arrays))
+    def cells(self, pieces: list[list[Piece]]) -> dict[int, tuple[ReadRows, Vector]]:
+        """Return the rows of every cell, in the order of the partitions, and its weights there."""
+        parts: dict[int, list[tuple[ReadRows, Vector]]] = {}
+        for cell, rows, shares in (piece for of_partition in pieces for piece in of_partition):
+            parts.setdefault(cell, []).append((rows, shares))
+        joined = {cell: tuple(zip(*found, strict=True)) for cell, found in parts.items()}
         return {
-            cell: self._thinned(*map(_stacked, zip(*found, strict=True))) for cell, found in parts.items()
+            cell: self._thinned(ReadRows.joined(rows), np.concatenate(shares))
+            for cell, (rows, shares) in joined.items()
         }
 
-    def _thinned(self, X: Any, Y: Matrix, v: Vector, weights: Vector) -> tuple[Any, Matrix, Vector, Vector]:
-        limit = MAX_ROWS_FACTOR * self.max_rows
-        if len(Y) <= limit:
-            return X, Y, v, weights
-        rows = np.linspace(0, len(Y) - 1, limit).astype(np.intp)
-        return X[rows], Y[rows], v[rows], weights[rows] * len(Y) / limit
+    def _thinned(self, rows: ReadRows, shares: Vector) -> tuple[ReadRows, Vector]:
+        limit, n = MAX_ROWS_FACTOR * self.max_rows, len(shares)
+        if n <= limit:
+            return rows, shares
+        kept = np.linspace(0, n - 1, limit).astype(np.intp)
+        return rows[kept], shares[kept] * n / limit
 
     def fit(
         self, kernel: Kernel, machine: Machine, pieces: list[list[Piece]]
@@ -91,27 +99,12 @@ class _Job:
             return {cell: self._fit_cell(kernel, machine, *rows) for cell, rows in self.cells(pieces).items()}
 
     def _fit_cell(
-        self, kernel: Kernel, machine: Machine, X: Any, Y: Matrix, v: Vector, weights: Vector
+        self, kernel: Kernel, machine: Machine, rows: ReadRows, shares: Vector
     ) -> tuple[Expansion, float]:
-        machine = machine_of_rows(machine, v)
-        fit = fit_cell(kernel, machine, self.criterion, X, Y, np.arange(len(Y)))
-        losses = row_losses(machine, Y, fit.left_out)
-        return Expansion(X, fit.alpha, fit.b), float(weights @ losses)
-
-
-def _stacked(parts: tuple[Any, ...]) -> Any:
-    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
-
-
-def machine_of_rows(machine: Machine, v: Vector) -> Machine:
-    """Return a machine for other rows than its own, with their weights if it has weights at all.
-
-    A collection has class weights only, so that the weights of the fit and those of the criterion (``costs``) are the same.
-    """
-    for_rows = {"weights": v, "costs": v, "row_counts": np.ones(len(v))}
-    given = {field.name: getattr(machine, field.name) for field in fields(cast(Any, machine))}
-    changes = {name: values for name, values in for_rows.items() if isinstance(given.get(name), np.ndarray)}
-    return replace(cast(Any, machine), **changes)
+        machine = machine_of_rows(machine, rows)
+        fit = fit_cell(kernel, machine, self.criterion, rows.X, rows.Y, np.arange(len(shares)))
+        losses = row_losses(machine, rows.Y, fit.left_out)
+        return Expansion(rows.X, fit.alpha, fit.b), float((shares * rows.counts) @ losses)
 
 
 def fit_cells_of(
@@ -137,7 +130,7 @@ def fit_cells_of(
     job = _Job(reader, tree, selection.machine, selection.criterion, max_rows)
     kernel, machine = _polished(job, selection, collection, rng, model.n_jobs)
     found = _fitted(job, kernel, machine, collection)
-    loss = sum(loss for _, loss in found.values()) / collection.n
+    loss = sum(loss for _, loss in found.values()) / collection.weight
     return kernel, machine, CellExpansion(tree, tuple(found[cell][0] for cell in range(tree.n_cells))), loss
 
 
@@ -147,7 +140,7 @@ def _grown(
     """Return a tree whose cells have about ``max_rows`` rows of the collection at most."""
     wanted = min(collection.n, ceil(collection.n / max_rows * TREE_ROWS_PER_CELL))
     if wanted > points.shape[0]:
-        points = reader(DRAWN, *collection.draw(wanted, rng))[0]
+        points = reader(DRAWN, *collection.draw(wanted, rng)).X
     share = points.shape[0] / collection.n
     return grow_cells(points, max(2, round(max_rows * share)))
 
@@ -160,7 +153,8 @@ def _polished(
     task_of[rng.permutation(job.tree.n_cells)[:N_PULLED_CELLS]] = 0
     pieces = computed(*collection.tasks(_Job.route, job, task_of))
     pulled = job.cells([of_task[0] for of_task in pieces]).values()
-    return polish(selection, ((X, Y, machine_of_rows(selection.machine, v)) for X, Y, v, _ in pulled), n_jobs)
+    machine = selection.machine
+    return polish(selection, ((rows.X, rows.Y, machine_of_rows(machine, rows)) for rows, _ in pulled), n_jobs)
 
 
 def _fitted(

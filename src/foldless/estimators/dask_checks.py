@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from foldless.core.errors import DataError
 from foldless.estimators.columns import is_frame
+from foldless.estimators.validation import check_weight_range
 
 TARGET_WORD = "the target"
 
@@ -30,6 +31,13 @@ def _files(X: Any) -> Sequence[str]:
             if found is not None:
                 return list(found["ds"].files)
     return []
+
+
+class PartSize(NamedTuple):
+    """Number of rows of a partition, and the sum of their weights."""
+
+    rows: int
+    weight: float
 
 
 @dataclass(frozen=True)
@@ -56,18 +64,18 @@ class PartCheck:
             dtypes[None] = y.dtype
         return cls({name: _is_numeric(dtype) for name, dtype in dtypes.items()}, allow_nan)
 
-    def __call__(self, place: str, X: Any, y: Any) -> int:
-        """Return the number of rows; an error says what is wrong, and where."""
+    def __call__(self, place: str, X: Any, y: Any, weight: Any = None) -> PartSize:
+        """Return the size; an error says what is wrong, and where."""
         n = int(X.shape[0])
         if n != len(y):
             raise DataError(f"{place} has {n} rows of X and {len(y)} of y.")
         if not n:
-            return 0
+            return PartSize(0, 0.0)
         for name, values in _columns(X):
             self._check_column(f"{place}, column {name!r}", name, values)
         if not is_frame(y):
             self._check_target(f"{place}, {TARGET_WORD}", y)
-        return n
+        return PartSize(n, float(n) if weight is None else _checked_total(place, X, weight))
 
     def _check_column(self, place: str, name: Any, values: Any) -> None:
         _check_kind(place, self.numeric.get(name), values)
@@ -87,6 +95,19 @@ class PartCheck:
         if np.any(missing):
             raise DataError(f"{place} is missing (NaN or None) in {_rows(missing)}. Leave those rows out.")
         _check_kind(place, self.numeric.get(None), y)
+
+
+def _checked_total(place: str, X: Any, weight: Any) -> float:
+    """Return the sum of the weights of a partition, none of which may be negative, missing or extreme."""
+    name = f"{place}, sample_weight"
+    if len(weight) != X.shape[0]:
+        raise DataError(f"{place} has {X.shape[0]} rows of X and {len(weight)} of sample_weight.")
+    try:
+        numbers = np.asarray(weight, dtype=float)
+        check_weight_range(numbers, name)
+    except (TypeError, ValueError) as error:
+        raise DataError(str(error) if name in str(error) else f"{name}: {error}.") from error
+    return float(numbers.sum())
 
 
 def _columns(X: Any) -> list[tuple[Any, Any]]:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import reduce, wraps
 from operator import add, getitem
 from typing import Any, TypeVar, cast
@@ -17,20 +17,22 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import _safe_indexing
 
-from foldless.core.contracts import Matrix, Vector
+from foldless.core.contracts import Machine, Matrix, Vector
 from foldless.core.errors import DataError
 from foldless.core.optional_imports import import_extra
 from foldless.estimators.columns import is_frame
-from foldless.estimators.dask_checks import PartCheck, places
+from foldless.estimators.dask_checks import PartCheck, PartSize, places
 
 # Sums that one task adds up.
 ADDED_AT_ONCE = 8
 # What errors call rows that were pulled to the caller.
 DRAWN = "rows drawn from the collection"
-# Name of the target in a table that holds rows and targets.
-TARGET = "target of foldless"
+# Names of target and weight in a table that holds rows, targets and weights.
+TARGET, WEIGHT = "target of foldless", "weight of foldless"
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+# Rows, targets and weights of a partition, each a task; the last may be None.
+Part = tuple[Any, Any, Any]
 
 
 @dataclass(frozen=True)
@@ -128,41 +130,106 @@ def _row_counts(X: Any) -> list[float]:
     return [np.nan] * X.npartitions if _is_dask_frame(X) else list(X.chunks[0])
 
 
-def _paired_parts(X: Any, y: Any) -> list[tuple[Any, Any]]:
-    """Return the partitions of both collections; those of arrays are aligned first."""
-    if not (is_dask(X) and is_dask(y)):
-        raise ValueError("X and y must both be Dask collections, or both be arrays; one of them is not.")
-    if not (_is_dask_frame(X) or _is_dask_frame(y)) and not np.isnan(X.shape[0] + y.shape[0]):
-        if X.shape[0] != y.shape[0]:
-            raise ValueError(f"X has {X.shape[0]} rows, y has {y.shape[0]}.")
-        y = y.rechunk({0: X.chunks[0]})
-    if _is_dask_frame(X) and _is_dask_frame(y):
-        return _parts_of_one_table(X, y)
-    parts = _parts(X), _parts(y)
-    if len(parts[0]) != len(parts[1]):
-        raise ValueError(
-            f"X has {len(parts[0])} partitions, y has {len(parts[1])}; repartition one of them like the other."
+def _paired_parts(X: Any, y: Any, weight: Any = None) -> list[Part]:
+    """Return the partitions of all collections; those of arrays are aligned first. Without weights theirs are None."""
+    others = {"y": y} if weight is None else {"y": y, "sample_weight": weight}
+    if not all(map(is_dask, (X, *others.values()))):
+        names = (
+            "X and y must both be Dask collections, or both be arrays"
+            if weight is None
+            else "X, y and sample_weight must all be Dask collections, or all be arrays"
         )
+        raise ValueError(f"{names}; one of them is not.")
+    if all(map(_is_dask_frame, (X, *others.values()))):
+        return _parts_of_one_table(X, **others)
+    parts = [_parts(X)]
+    for name, other in others.items():
+        parts.append(_parts(_aligned(X, name, other)))
+        if len(parts[0]) != len(parts[-1]):
+            raise ValueError(
+                f"X has {len(parts[0])} partitions, {name} has {len(parts[-1])}; repartition one of them like the other."
+            )
+    if weight is None:
+        parts.append([None] * len(parts[0]))
     return list(zip(*parts, strict=True))
 
 
-def _parts_of_one_table(X: Any, y: Any) -> list[tuple[Any, Any]]:
-    """Return the partitions of two frames that belong together.
+def _aligned(X: Any, name: str, other: Any) -> Any:
+    """Return an array in the partitions of another one whose rows are counted; anything else stays as it is."""
+    if _is_dask_frame(X) or _is_dask_frame(other) or np.isnan(X.shape[0] + other.shape[0]):
+        return other
+    if X.shape[0] != other.shape[0]:
+        raise ValueError(f"X has {X.shape[0]} rows, {name} has {other.shape[0]}.")
+    return other.rechunk({0: X.chunks[0]})
+
+
+def _parts_of_one_table(X: Any, y: Any, sample_weight: Any = None) -> list[Part]:
+    """Return the partitions of frames that belong together.
 
     Two selections of columns of the same files may be read in different numbers of partitions, one table is read in one.
     """
-    if X.npartitions != y.npartitions:
-        raise ValueError(
-            f"X has {X.npartitions} partitions, y has {y.npartitions}; take both from one data frame, or repartition one of them "
-            "like the other."
-        )
+    for name, other in {"y": y, "sample_weight": sample_weight}.items():
+        if other is not None and X.npartitions != other.npartitions:
+            raise ValueError(
+                f"X has {X.npartitions} partitions, {name} has {other.npartitions}; take all from one data frame, or repartition "
+                "one of them like the other."
+            )
     dask, columns = import_extra("dask", "dask"), list(X.columns)
-    targets = [f"{TARGET} {i}" for i in range(y.shape[1])] if y.ndim == 2 else [TARGET]
-    series = [y[name] for name in y.columns] if y.ndim == 2 else [y]
-    table = X.assign(**dict(zip(targets, series, strict=True)))
+    targets = {f"{TARGET} {i}": y[name] for i, name in enumerate(y.columns)} if y.ndim == 2 else {TARGET: y}
+    weights = {} if sample_weight is None else {WEIGHT: sample_weight}
     pick = dask.delayed(getitem, pure=False)
-    names = targets if y.ndim == 2 else TARGET
-    return [(pick(part, columns), pick(part, names)) for part in _parts(table)]
+    names = list(targets) if y.ndim == 2 else TARGET
+    return [
+        (pick(part, columns), pick(part, names), pick(part, WEIGHT) if weights else None)
+        for part in _parts(X.assign(**targets, **weights))
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class ReadRows:
+    """Rows as machines see them.
+
+    Attributes
+    ----------
+    X : array or sparse matrix of shape (n, d)
+    Y : array of shape (n, k)
+    counts : array of shape (n,)
+        How many equal rows each stands for: ``sample_weight``. None is zero.
+    costs : array of shape (n,)
+        Weights of their classes.
+    """
+
+    X: Any
+    Y: Matrix
+    counts: Vector
+    costs: Vector
+
+    @property
+    def weights(self) -> Vector:
+        """Weights of the rows in a fit."""
+        return self.counts * self.costs
+
+    def __getitem__(self, rows: np.ndarray) -> "ReadRows":
+        return ReadRows(self.X[rows], self.Y[rows], self.counts[rows], self.costs[rows])
+
+    @classmethod
+    def joined(cls, parts: Sequence["ReadRows"]) -> "ReadRows":
+        """Return the rows of all parts, one after the other."""
+        arrays = ((part.Y, part.counts, part.costs) for part in parts)
+        return cls(_stacked([part.X for part in parts]), *map(np.concatenate, zip(*arrays, strict=True)))
+
+
+def machine_of_rows(machine: Machine, rows: ReadRows) -> Machine:
+    """Return a machine for other rows than its own, with their weights if it or they have any."""
+    of_rows = {"weights": rows.weights, "costs": rows.costs, "row_counts": rows.counts}
+    given = {field.name: getattr(machine, field.name) for field in fields(cast(Any, machine))}
+    counted = bool(np.any(rows.counts != 1))
+    changes = {
+        name: values
+        for name, values in of_rows.items()
+        if isinstance(given.get(name), np.ndarray) or (counted and name in given and name != "costs")
+    }
+    return replace(cast(Any, machine), **changes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,20 +247,23 @@ class Reader:
     model: Any
     class_weight: dict[Any, float] | None
 
-    def __call__(self, place: str, X: Any, y: Any) -> tuple[Any, Matrix, Vector]:
-        """Return points, targets (n, k) and weights (n,); an error says where it happened."""
+    def __call__(self, place: str, X: Any, y: Any, weight: Any = None) -> ReadRows:
+        """Return the rows that have a weight; an error says where it happened."""
         labels = np.asarray(y)
         try:
             points, Y = self.model._check_points(X), self.model._target_columns(labels)
         except ValueError as error:
             raise ValueError(f"{place}: {error}") from error
-        if self.class_weight is None:
-            return points, Y, np.ones(len(Y))
-        return points, Y, np.array([self.class_weight.get(label, 1.0) for label in labels.tolist()])
+        known = self.class_weight or {}
+        costs = np.array([known.get(label, 1.0) for label in labels.tolist()]) if known else np.ones(len(Y))
+        if weight is None:
+            return ReadRows(points, Y, np.ones(len(Y)), costs)
+        counts = np.asarray(weight, dtype=float)
+        return ReadRows(points, Y, counts, costs)[np.flatnonzero(counts)]
 
 
-def _chosen(X: Any, y: Any, rows: np.ndarray) -> tuple[Any, np.ndarray]:
-    return _safe_indexing(X, rows), np.asarray(y)[rows]
+def _chosen(X: Any, y: Any, weight: Any, rows: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray | None]:
+    return _safe_indexing(X, rows), np.asarray(y)[rows], None if weight is None else np.asarray(weight)[rows]
 
 
 def computed(*tasks: Any) -> tuple[Any, ...]:
@@ -221,56 +291,77 @@ def _added(terms: Sequence[Any]) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Collection:
-    """The partitions that hold rows, with the number of rows of each and what errors call it."""
+    """The partitions that hold rows.
 
-    parts: list[tuple[Any, Any]]
-    sizes: list[int]
+    Attributes
+    ----------
+    parts : list of (X, y, sample_weight)
+        Tasks; the last is None without weights.
+    sizes : list of PartSize
+    places : list of str
+        What errors call each partition.
+    """
+
+    parts: list[Part]
+    sizes: list[PartSize]
     places: list[str]
 
     @classmethod
-    def of(cls, X: Any, y: Any, allow_nan: bool = False) -> "Collection":
+    def of(cls, X: Any, y: Any, allow_nan: bool = False, sample_weight: Any = None) -> "Collection":
         """Check all partitions and count their rows."""
         dask = import_extra("dask", "dask")
-        parts, task = _paired_parts(X, y), dask.delayed(_checked, pure=False)
+        parts, task = _paired_parts(X, y, sample_weight), dask.delayed(_checked, pure=False)
         check, names = PartCheck.of(X, y, allow_nan), places(X, len(parts))
         tasks = [task(check, place, *part) for place, part in zip(names, parts, strict=True)]
         sizes = _counted(tasks, names)
-        held = [i for i, n in enumerate(sizes) if n]
+        held = [i for i, size in enumerate(sizes) if size.rows]
         if not held:
             raise DataError("the collection has no rows.")
-        return cls([parts[i] for i in held], [sizes[i] for i in held], [names[i] for i in held])
+        found = cls([parts[i] for i in held], [sizes[i] for i in held], [names[i] for i in held])
+        if not found.weight > 0:
+            raise DataError("sample_weight is zero for all rows of the collection.")
+        return found
 
     @property
     def n(self) -> int:
         """Number of rows."""
-        return sum(self.sizes)
+        return sum(size.rows for size in self.sizes)
 
-    def mapped(self, compute: Callable[[Any], np.ndarray], X: Any, y: Any) -> tuple[Any, Any]:
-        """Return ``compute`` of the rows, and the targets, as Dask arrays with the same partitions."""
-        of_rows, of_targets = zip(*self.parts, strict=True)
-        points = _lazy_array(compute, compute(_example_rows(X)), of_rows, self.sizes)
-        return points, _lazy_array(np.asarray, np.asarray(_example_rows(y)), of_targets, self.sizes)
+    @property
+    def weight(self) -> float:
+        """Sum of the weights of the rows; their number without weights."""
+        return float(sum(size.weight for size in self.sizes))
 
-    def draw(self, n: int, rng: np.random.Generator) -> tuple[Any, np.ndarray]:
-        """Return n rows, drawn without replacement, and their targets."""
+    def mapped(
+        self, compute: Callable[[Any], np.ndarray], X: Any, y: Any, sample_weight: Any = None
+    ) -> tuple[Any, ...]:
+        """Return ``compute`` of the rows, the targets, and the weights or None, as Dask arrays with the same partitions."""
+        of_rows, of_targets, of_weights = zip(*self.parts, strict=True)
+        sizes = [size.rows for size in self.sizes]
+        points = _lazy_array(compute, compute(_example_rows(X)), of_rows, sizes)
+        targets = _lazy_array(np.asarray, np.asarray(_example_rows(y)), of_targets, sizes)
+        weights = None if sample_weight is None else _lazy_array(np.asarray, np.ones(1), of_weights, sizes)
+        return points, targets, weights
+
+    def draw(self, n: int, rng: np.random.Generator) -> tuple[Any, np.ndarray, np.ndarray | None]:
+        """Return n rows, drawn without replacement, their targets, and their weights or None."""
         dask = import_extra("dask", "dask")
-        task = dask.delayed(_chosen, pure=False)
-        counts = rng.multivariate_hypergeometric(self.sizes, n)
-        rows = [
-            np.sort(rng.choice(size, k, replace=False)) for size, k in zip(self.sizes, counts, strict=True)
-        ]
+        task, sizes = dask.delayed(_chosen, pure=False), [size.rows for size in self.sizes]
+        counts = rng.multivariate_hypergeometric(sizes, n)
+        rows = [np.sort(rng.choice(size, k, replace=False)) for size, k in zip(sizes, counts, strict=True)]
         drawn = computed(*[task(*part, r) for part, r in zip(self.parts, rows, strict=True) if len(r)])
-        return _stacked([X for X, _ in drawn]), np.concatenate([y for _, y in drawn])
+        X, y, weights = zip(*drawn, strict=True)
+        return _stacked(X), np.concatenate(y), None if weights[0] is None else np.concatenate(weights)
 
     def tasks(self, compute: Callable[..., Any], *arguments: Any) -> list[Any]:
-        """Return the tasks ``compute(*arguments, place, X, y)`` of all partitions."""
+        """Return the tasks ``compute(*arguments, place, X, y, sample_weight)`` of all partitions."""
         dask = import_extra("dask", "dask")
         task = dask.delayed(compute, pure=False)
         shared = [dask.delayed(value, pure=False, traverse=False) for value in arguments]
         return [task(*shared, place, *part) for place, part in zip(self.places, self.parts, strict=True)]
 
     def total(self, compute: Callable[..., Any], *arguments: Any) -> Any:
-        """Return the sum of ``compute(*arguments, place, X, y)`` over all partitions, in a fixed order."""
+        """Return the sum of the results of :meth:`tasks`, in a fixed order."""
         dask = import_extra("dask", "dask")
         terms, added = self.tasks(compute, *arguments), dask.delayed(_added, pure=False)
         while len(terms) > 1:
@@ -278,22 +369,22 @@ class Collection:
         return computed(terms[0])[0]
 
     def class_counts(self) -> dict[Any, int]:
-        """Return how many rows each class has."""
+        """Return how many rows with a weight each class has."""
         dask = import_extra("dask", "dask")
         task = dask.delayed(_label_counts, pure=False)
         total: dict[Any, int] = {}
-        for counts in computed(*[task(y) for _, y in self.parts]):
+        for counts in computed(*[task(y, weight) for _, y, weight in self.parts]):
             for label, n in counts.items():
                 total[label] = total.get(label, 0) + n
         return total
 
 
-def _checked(check: PartCheck, place: str, X: Any, y: Any) -> int:
-    return check(place, X, y)
+def _checked(check: PartCheck, place: str, X: Any, y: Any, weight: Any) -> PartSize:
+    return check(place, X, y, weight)
 
 
-def _counted(tasks: Sequence[Any], names: Sequence[str]) -> list[int]:
-    """Return the rows of all partitions; if one cannot be read, an error names it."""
+def _counted(tasks: Sequence[Any], names: Sequence[str]) -> list[PartSize]:
+    """Return the sizes of all partitions; if one cannot be read, an error names it."""
     try:
         return list(computed(*tasks))
     except (DataError, RuntimeError):
@@ -313,12 +404,13 @@ def _read_alone(task: Any, name: str) -> None:
         raise DataError(message) from error
 
 
-def _label_counts(y: Any) -> dict[Any, int]:
-    labels, counts = np.unique(np.asarray(y), return_counts=True)
-    return dict(zip(labels.tolist(), counts.tolist(), strict=True))
+def _label_counts(y: Any, weight: Any) -> dict[Any, int]:
+    labels = np.asarray(y) if weight is None else np.asarray(y)[np.asarray(weight) > 0]
+    found, counts = np.unique(labels, return_counts=True)
+    return dict(zip(found.tolist(), counts.tolist(), strict=True))
 
 
-def _stacked(parts: list[Any]) -> Any:
+def _stacked(parts: Sequence[Any]) -> Any:
     if sp.issparse(parts[0]):
         return sp.vstack(parts, format="csr")
     return import_extra("pandas").concat(parts) if is_frame(parts[0]) else np.concatenate(parts)

@@ -1,5 +1,6 @@
 """A fit to a Dask collection: parameters on some of its rows, which are pulled to the caller, then all rows on the cluster."""
 
+import time
 import warnings
 from dataclasses import replace
 from typing import Any
@@ -8,12 +9,19 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from foldless.core.contracts import Matrix, Vector
 from foldless.core.errors import LandmarkWarning, Undefined
 from foldless.core.parallel import workers
+from foldless.core.standard_error import mean_and_error
 from foldless.criteria.left_out import left_out_outputs, row_losses
-from foldless.estimators.dask_cells import fit_cells_of, machine_of_rows
-from foldless.estimators.dask_collections import DRAWN, Collection, PartitionedFit, Reader
+from foldless.estimators.dask_cells import fit_cells_of
+from foldless.estimators.dask_collections import (
+    DRAWN,
+    Collection,
+    PartitionedFit,
+    Reader,
+    ReadRows,
+    machine_of_rows,
+)
 from foldless.estimators.dask_landmarks import fit_landmarks
 from foldless.grams.expansion import CellExpansion, Expansion
 from foldless.tuning.cellwise import CellSolution
@@ -32,34 +40,35 @@ READING_ATTRIBUTES = ("n_features_in_", "feature_names_in_", "column_codes_", "c
 def checked_collection(
     model: Any, X: Any, y: Any, sample_weight: Any
 ) -> tuple[Collection, np.random.Generator]:
-    """Return the partitions of both collections, and what draws rows of them."""
-    if sample_weight is not None:
-        raise ValueError("a fit to Dask collections takes no sample_weight; leave it out, or pass arrays.")
+    """Return the partitions of all collections, and what draws rows of them."""
     rng = np.random.default_rng(0 if model.random_state is None else model.random_state)
     allow_nan = model.__sklearn_tags__().input_tags.allow_nan
-    return Collection.of(X, y, allow_nan), rng
+    return Collection.of(X, y, allow_nan, sample_weight), rng
 
 
 def fit_collection(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
     """Tune on some rows of a Dask collection, and fit all of them through landmarks or by cells."""
+    begun = time.perf_counter()
     collection, rng = checked_collection(model, X, y, sample_weight)
-    points, targets = collection.draw(min(collection.n, PULLED_MAX_ROWS), rng)
+    drawn = collection.draw(min(collection.n, PULLED_MAX_ROWS), rng)
     if collection.n <= PULLED_MAX_ROWS:
-        return model.fit(points, targets)
+        return model.fit(*drawn)
     _check_options(model)
-    some = rng.permutation(len(targets))[:TUNED_MAX_ROWS]
+    some = rng.permutation(len(drawn[1]))[:TUNED_MAX_ROWS]
     tuned = clone(model).set_params(gram="auto", n_components=None, landmarks=None)
-    tuned.fit(_safe_indexing(points, some), targets[some])
+    tuned.fit(*(None if part is None else _safe_indexing(part, some) for part in drawn))
     reader = Reader(_reading_copy(model, tuned), model._class_weights_of(collection))
-    read = reader(DRAWN, points, targets)
+    read = reader(DRAWN, *drawn)
+    seconds = None if model.time_budget is None else model.time_budget - (time.perf_counter() - begun)
+    m = _n_landmarks(model, tuned, collection, read, seconds)
     function: Expansion | CellExpansion
-    if _suits_cells(model, tuned, collection, *read):
-        kernel, machine, function, loss = fit_cells_of(model, tuned, collection, reader, read[0], rng)
+    if m is None:
+        kernel, machine, function, loss = fit_cells_of(model, tuned, collection, reader, read.X, rng)
         tuned.selection_ = replace(tuned.selection_, kernel=kernel, machine=machine)
         n_landmarks, n_cells = 0, len(function.cells)
     else:
         _check_landmarks(model, tuned)
-        function, loss = fit_landmarks(model, tuned, collection, reader, read, rng)
+        function, loss = fit_landmarks(model, tuned, collection, reader, read, m, rng)
         n_landmarks, n_cells = function.n_points, 0
         _warn_if_worse(tuned, loss)
     record = PartitionedFit(collection.n, len(some), n_landmarks, n_cells, loss)
@@ -86,21 +95,32 @@ def _check_landmarks(model: Any, tuned: Any) -> None:
         )
 
 
-def _suits_cells(model: Any, tuned: Any, collection: Collection, X: Any, Y: Matrix, v: Vector) -> bool:
-    """Return whether the last fit is by cells: as the user says, or as the rows that were pulled are fitted best."""
-    if model.gram != "auto" or model.n_components is not None or model.landmarks is not None:
-        return bool(model.gram == "cells")
-    selection = tuned.selection_
-    last_fit = LastFit(X, Y, selection.criterion, n_jobs=model.n_jobs)
-    machine = machine_of_rows(selection.machine, v)
-    if not (last_fit.may_use_cells(machine) and tuned._is_expansion):
-        return False
+def _n_landmarks(
+    model: Any, tuned: Any, collection: Collection, read: ReadRows, seconds: float | None
+) -> int | None:
+    """Return how many landmarks the last fit has, None for cells: as the user says, or as the pulled rows are fitted best."""
+    if model.gram == "cells":
+        return None
+    if model.n_components is not None:
+        return int(model.n_components)
+    selection, total = tuned.selection_, collection.n
+    last_fit = LastFit(
+        read.X, read.Y, selection.criterion, n_jobs=model.n_jobs, seconds=seconds, total_rows=total
+    )
+    machine = machine_of_rows(selection.machine, read)
+    may_use_cells = model.gram == "auto" and model.landmarks is None and tuned._is_expansion
+    if not (may_use_cells and last_fit.may_use_cells(machine)):
+        return last_fit.most_landmarks(machine)
     if machine.smooth_loss is None:
-        return True
-    if collection.n * X.shape[1] > CELLS_MAX_ENTRIES:
-        return False
+        return None
+    if total * read.X.shape[1] > CELLS_MAX_ENTRIES:
+        return last_fit.most_landmarks(machine)
     with workers(model.n_jobs):
-        return isinstance(last_fit.fit(tuned.kernel_, machine).solution, CellSolution)
+        form = last_fit.fit(tuned.kernel_, machine)
+    if isinstance(form.solution, CellSolution):
+        return None
+    # A table so small that the whole matrix suits it is fitted through as many landmarks as it has.
+    return last_fit.most_landmarks(machine) if form.builder.exact else int(form.builder.points.shape[0])
 
 
 def _reading_copy(model: Any, tuned: Any) -> Any:
@@ -117,10 +137,11 @@ def _warn_if_worse(tuned: Any, loss: float) -> None:
         losses = row_losses(selection.machine, selection.solution.Y, left_out_outputs(selection.solution))
     except Undefined:
         return
-    if loss > np.mean(losses) + 2 * np.std(losses) / np.sqrt(len(losses)):
+    mean, error = mean_and_error(losses, selection.machine.row_counts)
+    if loss > mean + 2 * error:
         message = (
             f"the fit to all rows does worse on left-out rows (mean loss {loss:.4g}) than the fit to {len(losses)} of them "
-            f"({np.mean(losses):.4g}): the landmarks are too few for this kernel. Raise n_components, or use gram='cells'."
+            f"({mean:.4g}): the landmarks are too few for this kernel. Raise n_components, or use gram='cells'."
         )
         warnings.warn(LandmarkWarning(message), stacklevel=4)
 

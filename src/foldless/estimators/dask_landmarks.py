@@ -6,23 +6,29 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from foldless.core.contracts import Machine, Matrix, Vector
+from foldless.core.contracts import Machine, Matrix
 from foldless.core.parallel import workers
 from foldless.criteria.left_out import row_losses
-from foldless.estimators.dask_collections import Collection, Reader
+from foldless.estimators.dask_collections import Collection, Reader, ReadRows, machine_of_rows
 from foldless.estimators.landmarks import landmark_points
 from foldless.grams.expansion import Expansion
 from foldless.grams.landmarks import pivoted_landmarks
+from foldless.machines.base import fraction_of_one_row
+from foldless.machines.losses import Squared
 from foldless.tuning.partitioned_fit import (
     LandmarkFeatures,
     PrimalState,
     Sums,
+    feature_sums,
+    hessian_roots,
     minimise_sums,
     outputs_left_out,
+    quadratic_sums,
     row_sums,
 )
 
-DEFAULT_LANDMARKS = 1000
+# Numbers of all Hessians that one pass sums up: columns beyond are fitted afterwards.
+HESSIAN_MAX_ENTRIES = 10_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,23 +41,39 @@ class _Job:
     loss: Any
     C: float
 
-    def sums(self, beta: Vector, column: int, place: str, X: Any, y: Any) -> Sums:
+    def sums(self, columns: slice, beta: Matrix, place: str, X: Any, y: Any, weight: Any) -> Sums:
         """Return the sums over a partition."""
-        points, Y, v = self.reader(place, X, y)
+        rows = self.reader(place, X, y, weight)
         with workers(1):
-            return row_sums(self.features, self.loss, beta, points, Y[:, column], v)
+            return row_sums(self.features, self.loss, beta, rows.X, rows.Y[:, columns], rows.weights)
 
-    def left_out(self, beta: Vector, root: Matrix, column: int, place: str, X: Any, y: Any) -> float:
+    def left_out(
+        self,
+        columns: slice,
+        beta: Matrix,
+        roots: list[Matrix],
+        place: str,
+        X: Any,
+        y: Any,
+        weight: Any,
+    ) -> float:
         """Return the sum of the left-out losses of a partition."""
-        points, Y, v = self.reader(place, X, y)
-        y = Y[:, column]
+        rows = self.reader(place, X, y, weight)
+        Y = rows.Y[:, columns]
+        u = rows.weights * fraction_of_one_row(machine_of_rows(self.machine, rows), len(Y))
         with workers(1):
-            z = outputs_left_out(self.features, self.loss, self.C, beta, root, points, y, v)
-        return float(np.sum(row_losses(self.machine, y[:, None], z[:, None])))
+            Z = outputs_left_out(self.features, self.loss, self.C, beta, roots, rows.X, Y, u)
+        return float(rows.counts @ row_losses(self.machine, Y, Z))
 
 
 def fit_landmarks(
-    model: Any, tuned: Any, collection: Collection, reader: Reader, read: tuple[Any, Matrix, Vector], rng: Any
+    model: Any,
+    tuned: Any,
+    collection: Collection,
+    reader: Reader,
+    read: ReadRows,
+    m: int,
+    rng: np.random.Generator,
 ) -> tuple[Expansion, float]:
     """Return the function that was fitted to all rows, and their mean left-out loss.
 
@@ -63,22 +85,26 @@ def fit_landmarks(
         Fitted to some of the rows: has the kernel and the machine.
     collection : Collection
     reader : Reader
-    read : tuple of points (n, d), targets (n, k) and weights (n,)
+    read : ReadRows
         Rows that are at hand: landmarks are chosen among them, and they give the first coefficients.
+    m : int
+        Number of landmarks, unless the user gave them.
     rng : Generator
     """
-    machine = tuned.selection_.machine
-    features = LandmarkFeatures.of(tuned.kernel_, _landmarks(model, tuned, read[0], rng), machine.bias)
+    machine, k = tuned.selection_.machine, read.Y.shape[1]
+    features = LandmarkFeatures.of(tuned.kernel_, _landmarks(model, tuned, read.X, m, rng), machine.bias)
     job = _Job(reader, features, machine, *machine.smooth_loss)
-    fits = [_fit_column(job, collection, column, *read) for column in range(read[1].shape[1])]
+    step = k if isinstance(job.loss, Squared) else max(1, HESSIAN_MAX_ENTRIES // features.width**2)
+    groups = [slice(i, min(i + step, k)) for i in range(0, k, step)]
+    fits = [_fit_columns(job, collection, columns, read) for columns in groups]
     coefficients, intercept = features.expansion(np.column_stack([beta for beta, _ in fits]))
-    return Expansion(features.points, coefficients, intercept), float(np.mean([loss for _, loss in fits]))
+    loss = sum(beta.shape[1] * loss for beta, loss in fits) / k
+    return Expansion(features.points, coefficients, intercept), float(loss)
 
 
-def _landmarks(model: Any, tuned: Any, points: Any, rng: np.random.Generator) -> Any:
+def _landmarks(model: Any, tuned: Any, points: Any, m: int, rng: np.random.Generator) -> Any:
     """Return the landmarks that the user gave, or rows of those that were pulled."""
     if model.landmarks is None:
-        m = DEFAULT_LANDMARKS if model.n_components is None else model.n_components
         with workers(model.n_jobs):
             return points[pivoted_landmarks(tuned.kernel_, points, min(m, points.shape[0]), rng)]
     if not sp.issparse(model.landmarks) and np.ndim(model.landmarks) == 1:
@@ -88,22 +114,39 @@ def _landmarks(model: Any, tuned: Any, points: Any, rng: np.random.Generator) ->
     return landmark_points(model.landmarks, points, tuned.column_codes_)
 
 
-def _fit_column(
-    job: _Job, collection: Collection, column: int, X: Any, Y: Matrix, v: Vector
-) -> tuple[Vector, float]:
-    """Return the coefficients of one column, and the mean left-out loss; the fit to the rows at hand is the start."""
+def _fit_columns(job: _Job, collection: Collection, columns: slice, read: ReadRows) -> tuple[Matrix, float]:
+    """Return the coefficients of some columns, and the mean left-out loss of these."""
+    beta, sums = _minimum(job, collection, columns, read)
+    roots = hessian_roots(sums, job.C, job.features.penalty)
+    loss = collection.total(_Job.left_out, job, columns, beta, roots)
+    return beta, loss / collection.weight
 
-    def here(beta: Vector) -> Sums:
-        return row_sums(job.features, job.loss, beta, X, Y[:, column], v)
 
-    def everywhere(beta: Vector) -> Sums:
-        return collection.total(_Job.sums, job, beta, column)
+def _minimum(job: _Job, collection: Collection, columns: slice, read: ReadRows) -> tuple[Matrix, Sums]:
+    """Return the best coefficients, and the sums at the point that the last step began at."""
+    beta, penalty = np.zeros((job.features.width, columns.stop - columns.start)), job.features.penalty
+    latest: list[Sums] = []
 
-    beta = np.zeros(job.features.width)
+    def everywhere(beta: Matrix) -> Sums:
+        latest[:] = [collection.total(_Job.sums, job, columns, beta)]
+        return latest[0]
+
+    if isinstance(job.loss, Squared):
+        state = PrimalState(quadratic_sums(everywhere(beta)), job.C, penalty, beta)
+    else:
+        state = PrimalState(everywhere, job.C, penalty, _begun(job, collection, columns, read))
+    return minimise_sums(state, collection.weight), latest[0]
+
+
+def _begun(job: _Job, collection: Collection, columns: slice, read: ReadRows) -> Matrix:
+    """Return the coefficients that fit the rows at hand, each of which stands for as many of the collection."""
+    F, Y, penalty = job.features(read.X), read.Y[:, columns], job.features.penalty
+    beta = np.zeros((job.features.width, Y.shape[1]))
     if job.features.bias:
-        beta[-1] = job.loss.start(Y[:, column], v)
-    first = PrimalState(here, job.C * collection.n / len(Y), job.features.penalty, beta)
-    begun = PrimalState(everywhere, job.C, job.features.penalty, minimise_sums(first, len(Y)))
-    beta = minimise_sums(begun, collection.n)
-    root = begun.at(beta).root
-    return beta, collection.total(_Job.left_out, job, beta, root, column) / collection.n
+        beta[-1] = [job.loss.start(y, read.weights) for y in Y.T]
+
+    def here(beta: Matrix) -> Sums:
+        return feature_sums(F, job.loss, beta, Y, read.weights)
+
+    total = read.counts.sum()
+    return minimise_sums(PrimalState(here, job.C * collection.weight / total, penalty, beta), total)

@@ -59,7 +59,9 @@ SMALL_WHOLE_MAX_ROWS, WHOLE_MAX_ROWS = 1000, 5000
 FIRST_LANDMARKS, LANDMARK_GROWTH = 100, 3
 # Entries of the array of rows times landmarks, and operations n m^2 of a pass over the rows, that a fit may take. From
 # LANDMARK_STEADY_ROWS rows on the number of landmarks stays, so that more rows do not make the fit coarser.
-LANDMARK_MAX_ENTRIES, LANDMARK_MAX_OPERATIONS, LANDMARK_STEADY_ROWS = 2.5e8, 3e10, 1e5
+LANDMARK_MAX_ENTRIES, LANDMARK_MAX_OPERATIONS, LANDMARK_STEADY_ROWS = 4e8, 3e10, 1e5
+# Landmarks that a table which is elsewhere may have, however many rows there are.
+REMOTE_LANDMARKS = 400
 # Operations beyond which the next number of landmarks is not tried before cells are.
 TRIAL_MAX_OPERATIONS = 5e9
 CELL_ROWS = 1500
@@ -94,6 +96,8 @@ class LastFit:
         Cells fitted side by side.
     seconds : float, optional
         What is left of a time budget.
+    total_rows : int, optional
+        Rows of the table that ``X`` is a sample of: the form is the one that suits as many, as far as these rows can tell.
     """
 
     X: Any
@@ -106,6 +110,7 @@ class LastFit:
     seed: int = 0
     n_jobs: int | None = None
     seconds: float | None = None
+    total_rows: int | None = None
 
     def __post_init__(self) -> None:
         if self.gram not in GRAMS:
@@ -137,6 +142,11 @@ class LastFit:
     def n(self) -> int:
         """Number of rows."""
         return int(self.X.shape[0])
+
+    @property
+    def _total(self) -> int:
+        """Number of rows of the table."""
+        return self.n if self.total_rows is None else self.total_rows
 
     def check(self, kernel: Kernel) -> None:
         """Raise if the kernel has no such form."""
@@ -191,7 +201,7 @@ class LastFit:
 
     def _size(self, machine: Machine) -> int:
         """Rows of the linear system of a whole fit."""
-        return self.n * machine.n_joint_functions(self.Y.shape[1])
+        return self._total * machine.n_joint_functions(self.Y.shape[1])
 
     def _best_form(
         self, kernel: Kernel, machine: Machine, start: Any, polish: Callable[[CellTree], Any] | None
@@ -214,14 +224,14 @@ class LastFit:
         if fits_whole:
             whole = self.whole(kernel, machine, start)
             return whole.beside([*tried, whole.scored(self.Y)])
-        affordable = self.n * self.cell_rows**2 <= self._operations_left(machine)
+        affordable = self._total * self.cell_rows**2 <= self._operations_left(machine)
         trial = None
         if affordable and self.may_use_cells(machine):
             trial = self._trial_cells(kernel, machine)
             if self._cells_are_far_ahead(kernel, machine, tried, *trial):
                 last = None
                 return self._cells_beside(tried, kernel, machine, polish)
-        m = self._most_landmarks(machine)
+        m = self.most_landmarks(machine)
         if last is None or last.name != _landmark_form(m):
             last = None
             last = self.landmarks(kernel, machine, m, start)
@@ -243,9 +253,9 @@ class LastFit:
         cells = self.cells(kernel, machine, polish)
         return cells.beside([*tried, cells.scored(self.Y)])
 
-    def _most_landmarks(self, machine: Machine) -> int:
+    def most_landmarks(self, machine: Machine) -> int:
         """Return as many landmarks as are affordable."""
-        operations = LANDMARK_MAX_OPERATIONS * max(1.0, self.n / LANDMARK_STEADY_ROWS)
+        operations = LANDMARK_MAX_OPERATIONS * max(1.0, self._total / LANDMARK_STEADY_ROWS)
         return self._affordable(operations, machine)
 
     def _cells_are_far_ahead(
@@ -310,7 +320,11 @@ class LastFit:
     def _affordable(self, operations: float, machine: Machine) -> int:
         """Return the largest number of landmarks within the given operations and the memory."""
         operations = min(operations, self._operations_left(machine))
-        m = max(FIRST_LANDMARKS, min(np.sqrt(operations / self.n), LANDMARK_MAX_ENTRIES / self.n))
+        most = LANDMARK_MAX_ENTRIES / self._total
+        if self.total_rows is not None:
+            # Where the rows are elsewhere, no array of rows times landmarks is kept.
+            most = max(most, REMOTE_LANDMARKS)
+        m = max(FIRST_LANDMARKS, min(np.sqrt(operations / self._total), most))
         return int(min(self.n, m, max(1, WHOLE_MAX_ROWS // machine.n_joint_functions(self.Y.shape[1]))))
 
     def may_use_cells(self, machine: Machine) -> bool:
