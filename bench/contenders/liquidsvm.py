@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import StandardScaler
 
 from bench.contenders.base import Contender, Measurement
-from bench.measure import error
+from bench.measure import error, timed
 from bench.problems import Split, Task
 
 ROOT = Path(__file__).parents[2]
@@ -26,10 +27,14 @@ WORKER = Path(__file__).with_name("liquidsvm_worker.py")
 
 @dataclass(frozen=True)
 class LiquidSVM(Contender):
-    """``mcSVM`` or ``lsSVM`` with five folds over their own grid; with ``cells`` also their own cells."""
+    """``mcSVM`` or ``lsSVM`` with five folds over their own grid; with ``cells`` also their own cells.
+
+    With ``max_seconds`` it is stopped after so many; the time it took until then is all that is measured.
+    """
 
     name: str = "liquidSVM"
     cells: bool = False
+    max_seconds: float | None = None
 
     def run(self, split: Split, task: Task, jobs: int) -> Measurement:
         """Fit and predict in a process of the other environment, which takes the time itself."""
@@ -40,7 +45,9 @@ class LiquidSVM(Contender):
             np.savez(sent, X=scaler.transform(split.X), y=y, X_test=scaler.transform(split.X_test))
             options = [task, str(jobs), str(int(self.cells))]
             command = [str(interpreter()), str(WORKER), str(sent), str(received), *options]
-            done = subprocess.run(command, capture_output=True, text=True)
+            done, times = timed(partial(_finished, command, self.max_seconds))
+            if done is None:
+                return Measurement(*times)
             if done.returncode:
                 raise RuntimeError(f"liquidSVM ended with {done.returncode}: {done.stderr.strip()[-500:]}")
             with np.load(received) as file:
@@ -62,6 +69,14 @@ class LiquidSVM(Contender):
         ask = "import importlib.metadata as m; print(m.version('liquidSVM'))"
         found = subprocess.run([str(interpreter()), "-c", ask], capture_output=True, text=True, check=True)
         return {"liquidSVM": found.stdout.strip()}
+
+
+def _finished(command: list[str], max_seconds: float | None) -> subprocess.CompletedProcess[str] | None:
+    """Return the process that ran a command, None if it was stopped."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=max_seconds)
+    except subprocess.TimeoutExpired:
+        return None
 
 
 def interpreter() -> Path:
