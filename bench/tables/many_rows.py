@@ -65,9 +65,10 @@ class ManyRows(Table):
         """Return error, processor seconds and megabytes of every contender."""
         caption = (
             "Error in %, or root mean squared error in standard deviations of the target; processor seconds of all threads; "
-            "growth of memory in a process of its own. "
-            f"liquidSVM was stopped after {LIQUIDSVM_MAX_SECONDS:.0f} s by the clock where it had not ended."
+            "growth of memory in a process of its own."
         )
+        if any(_is_stopped(results, problem, n) for problem in results.problems for n in results.contenders):
+            caption += f" What had not ended after {LIQUIDSVM_MAX_SECONDS:.0f} s by the clock was stopped."
         rows = [
             [problem.title, str(problem.rows), *(self._cell(results, problem, n) for n in results.contenders)]
             for problem in results.problems
@@ -93,8 +94,12 @@ class ManyRows(Table):
         if not results.of(problem, name):
             return ""
         mean = partial(results.mean, problem, name)
-        if np.isnan(mean("error")):
+        if _is_stopped(results, problem, name):
             return f"stopped ({seconds(mean('cpu_seconds'))})"
         memory = mean("megabytes")
         shown = "" if np.isnan(memory) else f", {number(memory, '.0f')} MB"
         return f"{error(mean('error'), results.task(problem))} ({seconds(mean('cpu_seconds'))}{shown})"
+
+
+def _is_stopped(results: Results, problem: SizedSet, name: str) -> bool:
+    return bool(results.of(problem, name)) and np.isnan(results.mean(problem, name, "error"))
