@@ -35,8 +35,8 @@ from foldless.kernels.pairs import Pairs, Points
 from foldless.machines.losses import SmoothLoss, Squared
 from foldless.machines.newton import minimise
 
-# Decrement per row at which one more step, which squares the error, is the last: outputs are then right to seven digits or more.
-FINAL_DECREMENT = 1e-9
+# Decrement per row at which one more step is the last.
+FINAL_DECREMENT = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
