@@ -15,6 +15,7 @@ from foldless.kernels.pairs import Pairs, Points
 from foldless.kernels.power_exponential import PowerExponential
 from foldless.kernels.precomputed import Precomputed
 from foldless.kernels.sigmoid import Sigmoid
+from foldless.kernels.softened import Softened
 
 __all__ = [
     "Additive",
@@ -28,6 +29,7 @@ __all__ = [
     "Precomputed",
     "Sigmoid",
     "Sinc",
+    "Softened",
     "TrigonometricPolynomial",
     "gram",
     "pullback",

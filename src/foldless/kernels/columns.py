@@ -5,12 +5,11 @@ from difflib import get_close_matches
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
+from sklearn.gaussian_process.kernels import Kernel
 
-from foldless.core.contracts import Matrix, Vector
-from foldless.kernels.evaluate import gram, is_semidefinite, pullback
+from foldless.core.contracts import Matrix
+from foldless.kernels.input_map import InputMap
 from foldless.kernels.pairs import Pairs
 
 # A number or a name, a list of them, a slice, a boolean mask, or a callable that takes a data frame and returns names.
@@ -18,7 +17,7 @@ Selector: TypeAlias = Any
 SHOWN_NAMES = 8
 
 
-class Columns(Kernel):
+class Columns(InputMap):
     """Another kernel, applied to some of the columns.
 
     Parameters
@@ -42,67 +41,21 @@ class Columns(Kernel):
         self.kernel = kernel
         self.columns = columns
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the kernel, the columns and, if ``deep``, the parameters of the kernel after ``kernel__``."""
-        params = {"kernel": self.kernel, "columns": self.columns}
-        nested = self.kernel.get_params().items() if deep else ()
-        return params | {f"kernel__{name}": value for name, value in nested}
-
-    @property
-    def hyperparameters(self) -> list[Hyperparameter]:
-        """Those of the kernel."""
-        return [
-            Hyperparameter(f"kernel__{h.name}", h.value_type, h.bounds, h.n_elements)
-            for h in self.kernel.hyperparameters
-        ]
-
-    @property
-    def theta(self) -> Vector:
-        """The theta of the kernel."""
-        return self.kernel.theta
-
-    @theta.setter
-    def theta(self, theta: Vector) -> None:
-        self.kernel.theta = theta
-
-    @property
-    def bounds(self) -> Matrix:
-        """The bounds of the kernel."""
-        return self.kernel.bounds
-
-    def __eq__(self, other: object) -> bool:
-        if type(self) is not type(other):
-            return False
-        return self.kernel == other.kernel and np.array_equal(self.columns, other.columns)
-
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
         shown = self.columns.tolist() if isinstance(self.columns, np.ndarray) else self.columns
         return f"Columns({self.kernel!r}, {shown!r})"
 
-    def __call__(
-        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
-    ) -> Matrix | tuple[Matrix, Matrix]:
-        """Return the kernel matrix, and its derivative in theta."""
-        return self.kernel(self._chosen(X), None if Y is None else self._chosen(Y), eval_gradient)
+    def changed(self, X: Matrix) -> Matrix:
+        """Return the chosen columns."""
+        return X[:, self.indices(X.shape[1])]
 
-    def _chosen(self, X: ArrayLike) -> Matrix:
-        points = np.atleast_2d(X)
-        return points[:, self.indices(points.shape[1])]
-
-    def diag(self, X: ArrayLike) -> Vector:
-        """Return the diagonal of the kernel matrix."""
-        return self.kernel.diag(self._chosen(X))
+    def changed_pairs(self, pairs: Pairs) -> Pairs:
+        """Return the pairs that the chosen columns make."""
+        return pairs.on_columns(self.indices(pairs.X.shape[1]))
 
     def is_stationary(self) -> bool:
         """Return True if the kernel is stationary."""
         return self.kernel.is_stationary()
-
-    @property
-    def requires_vector_input(self) -> bool:
-        """True: columns are chosen from numbers."""
-        return True
 
     def indices(self, n_columns: int) -> list[int]:
         """Return the numbers of the chosen columns out of ``n_columns``."""
@@ -200,18 +153,3 @@ def bind_columns(kernel: Kernel, frame: Any) -> Kernel:
         for name, part in owners.items()
     }
     return clone(kernel).set_params(**found)
-
-
-@gram.register
-def _(kernel: Columns, pairs: Pairs) -> Matrix:
-    return gram(kernel.kernel, pairs.on_columns(kernel.indices(pairs.X.shape[1])))
-
-
-@pullback.register
-def _(kernel: Columns, pairs: Pairs, adjoint: Matrix) -> Vector:
-    return pullback(kernel.kernel, pairs.on_columns(kernel.indices(pairs.X.shape[1])), adjoint)
-
-
-@is_semidefinite.register
-def _(kernel: Columns) -> bool:
-    return is_semidefinite(kernel.kernel)

@@ -32,6 +32,7 @@ from foldless.kernels.columns import Columns
 from foldless.kernels.evaluate import gram
 from foldless.kernels.metric import Metric, radial
 from foldless.kernels.pairs import Pairs, to_dense
+from foldless.kernels.softened import Softened
 from foldless.kernels.stationary import PROFILES
 
 # Step of a difference, as a fraction of the standard deviation of a column.
@@ -100,6 +101,11 @@ def _(kernel: Columns, pairs: Pairs, W: Matrix) -> Matrix:
     ):
         gradient[:, column] += part
     return gradient
+
+
+@input_gradient.register
+def _(kernel: Softened, pairs: Pairs, W: Matrix) -> Matrix:
+    return input_gradient(kernel.kernel, kernel.changed_pairs(pairs), W) * kernel.slope(to_dense(pairs.X))
 
 
 @input_gradient.register

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -44,7 +45,7 @@ class Pairs:
         self.Y = self.X if Y is None else _as_float(Y)
         self._latest: dict[str, tuple[bytes, Matrix]] = {}
         self._on_columns: dict[tuple[int, ...], Pairs] = {}
-        self._rotated: tuple[bytes, Pairs] | None = None
+        self._mapped: tuple[bytes, Pairs] | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -124,10 +125,14 @@ class Pairs:
 
     def times(self, directions: Matrix) -> Pairs:
         """Return the pairs of the points times a matrix (d, m); the latest are kept, with their distances."""
-        key, latest = directions.tobytes(), self._rotated
+        return self.mapped(directions.tobytes(), lambda points: points @ directions)
+
+    def mapped(self, key: bytes, change: Callable[[Points], Points]) -> Pairs:
+        """Return the pairs of changed points; the latest are kept under ``key``, with their distances."""
+        latest = self._mapped
         if latest is None or latest[0] != key:
-            turned = None if self.symmetric else self.Y @ directions
-            latest = self._rotated = (key, Pairs(self.X @ directions, turned))
+            changed = None if self.symmetric else change(self.Y)
+            latest = self._mapped = (key, Pairs(change(self.X), changed))
         return latest[1]
 
     def strip(self, rows: slice) -> Pairs:
