@@ -3,9 +3,9 @@ r"""What the default estimators share: machine, kernel and metric are chosen by 
 1. Columns are prepared: filled, scaled, categories coded (:mod:`foldless.estimators.preparation`).
 2. The families of kernels race (:mod:`foldless.tuning.race`) with the usual machine: logistic regression for classes, ridge
    regression for numbers; least squares for many rows of several classes, where all classes share one factor.
-3. With one output or two classes, a width per feature and a learned metric challenge the best family
-   (:mod:`foldless.tuning.challengers`). With more classes they do not: on 150 rows of six classes a width per feature passed
-   the test and was worse on new rows.
+3. Softened columns (:class:`foldless.kernels.Softened`) challenge the best family (:mod:`foldless.tuning.challengers`); with
+   one output or two classes a width per feature and a learned metric do so too. With more classes they do not: on 150 rows of
+   six classes a width per feature passed the test and was worse on new rows.
 """
 
 import warnings
@@ -37,7 +37,7 @@ from foldless.estimators.parameter_names import ParameterNamesMixin
 from foldless.estimators.preparation import Preparation
 from foldless.estimators.uncertainty.learning_curve import LearningCurve
 from foldless.estimators.validation import check_options, checked_weights
-from foldless.kernels.families import Families, families
+from foldless.kernels.families import METRIC, SOFTENED, WIDTHS, Families, families
 from foldless.tuning.result import Trials
 
 # Advice about choices that nobody made.
@@ -148,9 +148,9 @@ class BaseDefault(DocLinkMixin, ParameterNamesMixin, CallbackMixin, BaseEstimato
         return rows
 
     def _kernels(self, Z: Any, weights: Vector) -> Families:
-        """Return the families to compare, for rows that count; with more than two classes the best is not challenged."""
+        """Return the families to compare, for rows that count, and what challenges the best of them."""
         found = families(Z[weights > 0], self.preparation_.prepared_categorical)
-        return replace(found, challenged=not self._many_classes)
+        return replace(found, challengers=(SOFTENED,) if self._many_classes else (SOFTENED, WIDTHS, METRIC))
 
     def _options(self) -> dict[str, Any]:
         return {

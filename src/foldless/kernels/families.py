@@ -20,6 +20,8 @@ from foldless.kernels.pairs import Points
 FAMILIES = ("rbf", "matern52", "matern32", "laplacian", "product-laplacian", "affine")
 # These need differences of columns one by one, which a sparse matrix does not give.
 DENSE_FAMILIES = ("product-laplacian",)
+# What may be better than the best family: columns whose large values are drawn in, a width per feature, a learned metric.
+SOFTENED, WIDTHS, METRIC = "softened columns", "a width per feature", "a learned metric"
 # The length scale of categories may move by this factor down and up from its start.
 CATEGORICAL_RANGE_FACTOR = 30.0
 
@@ -32,13 +34,13 @@ class Families:
     ----------
     names : tuple of str
     kernels : tuple of Kernel
-    challenged : bool
-        Whether a width per feature and a learned metric challenge the winner.
+    challengers : tuple of str
+        What challenges the winner, of ``SOFTENED``, ``WIDTHS`` and ``METRIC``.
     """
 
     names: tuple[str, ...]
     kernels: tuple[Kernel, ...]
-    challenged: bool = False
+    challengers: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Families({', '.join(self.names)})"

@@ -1,4 +1,4 @@
-r"""What may be better than the best family of kernels: a width per feature, and a learned metric.
+r"""What may be better than the best family of kernels: softened columns, a width per feature, and a learned metric.
 
 Challengers change one thing about the champion and begin where its search ended. With :math:`d_i` the left-out loss of row i
 by the champion less that by the challenger, the challenger takes the place if
@@ -9,22 +9,25 @@ where L is the mean left-out loss of the champion and c = 1. The champion is the
 they should be after a choice of many parameters, and two searches for the same optimum end a little apart. A learned
 metric is judged on halves of the rows, each with the metric of the other half, and has c = 2, because it is the best of
 several rounds on these halves: on three of ten parts of a table of 442 rows one passed with c = 1, and all three were
-worse on the other rows. Nothing is fitted to all rows before the choice is made.
+worse on the other rows. Columns are softened (:class:`foldless.kernels.Softened`) by 1, and by 2 and 4 as long as the criterion
+falls. Nothing is fitted to all rows before the choice is made.
 """
 
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.gaussian_process.kernels import RBF, Kernel, Matern, Product
 
-from foldless.core.contracts import Stop
+from foldless.core.contracts import Matrix, Stop
 from foldless.core.errors import FoldlessError
 from foldless.criteria.left_out import LeftOutLosses
 from foldless.criteria.tied import Tied
-from foldless.kernels import Columns, Laplacian, Metric
+from foldless.kernels import Columns, Laplacian, Metric, Softened
 from foldless.kernels.by_name import METRIC_ROUNDS
+from foldless.kernels.families import METRIC, SOFTENED, WIDTHS
 from foldless.tuning.candidate import CandidateTuner
 from foldless.tuning.metric_rounds import METRIC_MAX_ROWS, MetricRounds
 from foldless.tuning.one_width import tied_after
@@ -44,7 +47,8 @@ METRIC_STANDARD_ERRORS = 2.0
 METRIC_FIRST_ROWS = 500
 # Evaluations of a challenger, in units of those of the champion.
 CHALLENGER_EVALUATIONS_FACTOR = 4
-WIDTHS, METRIC = "a width per feature", "a learned metric"
+# Strengths of softened columns, in the order in which they are tried.
+STRENGTHS = (1.0, 2.0, 4.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +68,8 @@ class Champion:
         Those of a learned metric, if that is the champion.
     explanation : str
         Both values, if widths per feature are the champion.
+    value : float
+        The criterion of the best family, less what the challengers gained that took its place.
     """
 
     runner: Runner
@@ -72,6 +78,12 @@ class Champion:
     challenges: tuple[Trial, ...] = ()
     rounds: MetricRounds | None = None
     explanation: str = ""
+    value: float = np.inf
+
+    @classmethod
+    def of(cls, best: Runner, families: Sequence[Runner]) -> "Champion":
+        """Return the best family as the first champion."""
+        return cls(best, best, tuple(families), value=best.value)
 
     def fit(self) -> Selection:
         """Fit all rows; the trials list families and challengers."""
@@ -93,7 +105,8 @@ class Champion:
         note = f"{'chosen: better' if better else 'not better'} by {mean:.3g} ± {error:.2g} per row"
         if abs(mean) <= SAME_FRACTION * challenge.losses.mean:
             note = "no different"
-        trial = replace(challenge.runner.trial(), value=challenge.others.mean, note=note)
+        # Challengers are judged on other rows or by other costs than families: in the table they differ by the gain.
+        trial = replace(challenge.runner.trial(), value=self.value - mean, note=note)
         if not better:
             return replace(self, challenges=(*self.challenges, trial))
         self.family.note = "the best family"
@@ -104,6 +117,7 @@ class Champion:
             challenges=(*beaten, trial),
             rounds=challenge.rounds,
             explanation=challenge.explanation,
+            value=trial.value,
         )
 
     def interrupted(self) -> "Champion":
@@ -127,8 +141,7 @@ class Challenge:
     @property
     def is_lost(self) -> bool:
         """Whether the challenger is not even ahead, or was cut short, so that more rows need not be tried."""
-        assert self.runner.stage is not None
-        return self.losses.mean <= self.others.mean or self.runner.stage.outcome.stop.cut_short
+        return self.losses.mean <= self.others.mean or self.runner.is_cut_short
 
     @property
     def was_interrupted(self) -> bool:
@@ -137,19 +150,19 @@ class Challenge:
         return self.runner.stage.outcome.stop == Stop.INTERRUPTED
 
 
-def challenged(champion: Champion, until: float | None = None) -> Champion:
-    """Return the champion after all challenges; those that would begin after ``until`` are left out."""
+def challenged(champion: Champion, challengers: Sequence[str], until: float | None = None) -> Champion:
+    """Return the champion after the challenges by name; those that would begin after ``until`` are left out."""
     assert champion.runner.stage is not None
     if champion.runner.stage.outcome.stop.cut_short or not _takes_part(champion.runner.tuner):
         return champion
     evaluations = CHALLENGER_EVALUATIONS_FACTOR * len(champion.runner.stage.outcome.trace)
-    for name, attempt in ((WIDTHS, _widths), (METRIC, _metric)):
+    for name in challengers:
         seconds = None if until is None else until - time.perf_counter()
         if seconds is not None and seconds <= 0:
             break
         options = replace(champion.runner.tuner.options, max_evaluations=evaluations, time_budget=seconds)
         try:
-            challenge = attempt(champion, replace(champion.runner.tuner, options=options))
+            challenge = ATTEMPTS[name](champion, replace(champion.runner.tuner, options=options))
         except FoldlessError as failure:
             trial = Trial(champion.runner.kernel, np.inf, None, str(failure), name)
             champion = replace(champion, challenges=(*champion.challenges, trial))
@@ -165,6 +178,35 @@ def challenged(champion: Champion, until: float | None = None) -> Champion:
 def _takes_part(tuner: CandidateTuner) -> bool:
     """Return whether challengers may pay, and can be judged, for these rows."""
     return not sp.issparse(tuner.X) and not tuner.criterion.ignores_machine
+
+
+def _softened(champion: Champion, tuner: CandidateTuner) -> Challenge | None:
+    """Return the challenge of softened columns, each strength from the optimum of the one before."""
+    runner = champion.runner
+    if not has_inner_values(tuner.X):
+        return None
+    best: Runner | None = None
+    for strength in STRENGTHS:
+        kernel = softened(runner.tuner.at(runner.kernel, runner.theta)[0], tuner.X.shape[1], strength)
+        if kernel is None:
+            return None
+        other = _searched(kernel, best or runner, tuner, len(champion.families))
+        if best is not None and (best.is_cut_short or not other.value < best.value):
+            break
+        best = other
+    assert best is not None
+    if best.value < runner.value:
+        best.finish()
+    return Challenge(best, runner.losses(), best.losses())
+
+
+def _searched(kernel: Kernel, before: Runner, tuner: CandidateTuner, number: int) -> Runner:
+    """Return a rough search with another kernel on all rows of the search, from where another one ended."""
+    own = replace(tuner, starts=[before.theta], roughly=True)
+    *_, objective = own.objectives(kernel)
+    section = f"{own.section(kernel, number)}.softened"
+    stage = own.search_on(objective, own.space(kernel), None, time.perf_counter(), section)
+    return Runner(SOFTENED, kernel, own, number, stage)
 
 
 def _widths(champion: Champion, tuner: CandidateTuner) -> Challenge | None:
@@ -260,18 +302,60 @@ def compared(
     return mean, error, mean > max(standard_errors * error, MIN_GAIN_FRACTION * losses.mean)
 
 
+# What is tried under each name.
+ATTEMPTS = {SOFTENED: _softened, WIDTHS: _widths, METRIC: _metric}
+
+
+def has_inner_values(X: Matrix) -> bool:
+    """Return whether some column has more than two values: softening two only changes their distance.
+
+    Examples
+    --------
+    >>> has_inner_values(np.array([[0.0, 5.0], [1.0, 7.0], [1.0, 5.0]]))
+    False
+    """
+    return bool(np.any((np.min(X, axis=0) < X) & (np.max(X, axis=0) > X)))
+
+
+def softened(kernel: Kernel, n_columns: int, strength: float) -> Kernel | None:
+    """Return a kernel with softened columns of numbers; ``None`` if it sees only categories.
+
+    Examples
+    --------
+    >>> softened(RBF(2.0), 3, 1.0)
+    Softened(RBF(length_scale=2), strength=1)
+    """
+    return _with_numbers(kernel, n_columns, lambda part, _: Softened(part, strength))
+
+
 def with_widths(kernel: Kernel, n_columns: int) -> Kernel | None:
     """Return a kernel with a width for every column of numbers; ``None`` if it has no width, or there are too many columns.
 
     Examples
     --------
-    >>> from sklearn.gaussian_process.kernels import RBF
     >>> with_widths(RBF(2.0), 3)
     RBF(length_scale=[2, 2, 2])
     """
-    if isinstance(kernel, Product) and isinstance(kernel.k1, Columns):
-        inner = with_widths(kernel.k1.kernel, len(kernel.k1.indices(n_columns)))
-        return None if inner is None else Columns(inner, kernel.k1.columns) * kernel.k2
+    return _with_numbers(kernel, n_columns, _spread)
+
+
+def _with_numbers(
+    kernel: Kernel, n_columns: int, change: Callable[[Kernel, int], Kernel | None]
+) -> Kernel | None:
+    """Return a kernel in which the part for columns of numbers is changed; ``None`` if there is no such part."""
+    if isinstance(kernel, Columns):
+        return None
+    if not (isinstance(kernel, Product) and isinstance(kernel.k1, Columns)):
+        return change(kernel, n_columns)
+    inner = change(kernel.k1.kernel, len(kernel.k1.indices(n_columns)))
+    return None if inner is None else Columns(inner, kernel.k1.columns) * kernel.k2
+
+
+def _spread(kernel: Kernel, n_columns: int) -> Kernel | None:
+    """Return a kernel with its width repeated for every column."""
+    if isinstance(kernel, Softened):
+        inner = _spread(kernel.kernel, n_columns)
+        return None if inner is None else Softened(inner, kernel.strength)
     if "length_scale" not in kernel.get_params() or not 1 < n_columns <= CHALLENGE_MAX_COLUMNS:
         return None
     widths = np.full(n_columns, float(kernel.length_scale))

@@ -65,9 +65,9 @@ def race(
     if best.note:
         raise Undefined(best.note)
     best.note = "chosen"
-    champion = Champion(best, best, tuple(runners))
-    if candidates.challenged and not interrupted.is_set():
-        champion = challenged(champion, until)
+    champion = Champion.of(best, runners)
+    if not interrupted.is_set():
+        champion = challenged(champion, candidates.challengers, until)
     return champion.fit()
 
 

@@ -64,6 +64,11 @@ class Runner:
         return self.value - ROUGH_FRACTION * (abs(self.value) if scale is None else scale)
 
     @property
+    def is_cut_short(self) -> bool:
+        """Whether a budget or an interrupt ended the search."""
+        return self.stage is not None and self.stage.outcome.stop.cut_short
+
+    @property
     def theta(self) -> Vector:
         """The best point."""
         assert self.stage is not None

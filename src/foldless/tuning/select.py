@@ -265,7 +265,7 @@ def _seconds_of_candidate(time_budget: float | None, n_jobs: int | None, kernel:
     if time_budget is None:
         return None
     at_a_time = 1 if n_jobs is None else min(n, effective_n_jobs(n_jobs))
-    share = FAMILIES_TIME_SHARE if isinstance(kernel, Families) and kernel.challenged else 1.0
+    share = FAMILIES_TIME_SHARE if isinstance(kernel, Families) and kernel.challengers else 1.0
     return share * time_budget * at_a_time / n
 
 
