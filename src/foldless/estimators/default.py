@@ -31,14 +31,15 @@ class KernelClassifier(ClassifierMixin, BaseDefault):
     Columns are standardised, those of two values by half their distance; texts, truth values and categories of a data frame are
     understood; a missing number is replaced by the mean of its column, and a further column tells the machine that it was missing.
     Then families of kernels compete with kernel logistic regression (with least squares if there are more than two classes, and
-    rows times classes are more than 5000). If there are two classes and at most 50 columns, a width per feature and, up to 5000
-    rows, a learned metric challenge the winner. Columns that never change are left out.
+    rows times classes are more than 5000); logistic regression pays for confidence that its rows cannot show (``criteria.Cautious``).
+    Softened columns challenge the winner, and so do, if there are two classes and at most 50 columns, a width per feature and, up
+    to 5000 rows, a learned metric. Columns that never change are left out.
 
     Parameters
     ----------
     time_budget : float, default=None
         Seconds for the whole choice. ``None`` takes about as long as five fits with one width: six families, of which
-        the worse ones are dropped early, and two challengers with at most four times the evaluations of the winner. The result
+        the worse ones are dropped early, and three challengers with at most four times the evaluations of the winner. The result
         does then not depend on the clock.
     :shared: scale random_state n_jobs verbose on_interrupt calibration
 
@@ -47,7 +48,7 @@ class KernelClassifier(ClassifierMixin, BaseDefault):
     best_estimator_ : KernelLogisticRegression or KernelLSSVC
         The chosen estimator, fitted to prepared columns.
     trials_ : Trials
-        What was compared and the left-out losses a row; ``print`` shows a table.
+        What was compared, and the criterion: left-out loss a row, and the price of confidence. ``print`` shows a table.
     :shared: kernel_ classes_
     loo_decision_ : array of shape (n,) or (n, n_classes)
         Leave-one-out outputs of the training rows.
@@ -180,14 +181,14 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, BaseDefault):
 
     Columns are standardised, those of two values by half their distance; texts, truth values and categories of a data frame are
     understood; a missing number is replaced by the mean of its column, and a further column tells the machine that it was missing.
-    Then families of kernels compete with kernel ridge regression; up to 50 columns a width per feature and, up to 5000 rows, a learned
-    metric challenge the winner. Columns that never change are left out.
+    Then families of kernels compete with kernel ridge regression; softened columns, up to 50 columns a width per feature and, up to
+    5000 rows, a learned metric challenge the winner. Columns that never change are left out.
 
     Parameters
     ----------
     time_budget : float, default=None
         Seconds for the whole choice. ``None`` takes about as long as five fits with one width: six families, of which
-        the worse ones are dropped early, and two challengers with at most four times the evaluations of the winner. The result
+        the worse ones are dropped early, and three challengers with at most four times the evaluations of the winner. The result
         does then not depend on the clock.
     :shared: scale random_state n_jobs verbose on_interrupt calibration
 

@@ -185,18 +185,20 @@ def _softened(champion: Champion, tuner: CandidateTuner) -> Challenge | None:
     runner = champion.runner
     if not has_inner_values(tuner.X):
         return None
-    best: Runner | None = None
+    best = runner
     for strength in STRENGTHS:
         kernel = softened(runner.tuner.at(runner.kernel, runner.theta)[0], tuner.X.shape[1], strength)
         if kernel is None:
             return None
-        other = _searched(kernel, best or runner, tuner, len(champion.families))
-        if best is not None and (best.is_cut_short or not other.value < best.value):
+        other = _searched(kernel, best, tuner, len(champion.families))
+        if not other.value < best.value:
             break
         best = other
-    assert best is not None
-    if best.value < runner.value:
-        best.finish()
+        if best.is_cut_short:
+            break
+    if best is runner:
+        return Challenge(other, runner.losses(), other.losses())
+    best.finish()
     return Challenge(best, runner.losses(), best.losses())
 
 

@@ -216,7 +216,14 @@ def tied_after(tuner: CandidateTuner, kernel: Kernel, found: Stage, number: int 
     one = _spread(Stage(OneWidth(objectives[-1], widths), outcome, ()), widths)
     limit = n_steps(criterion.rows or 0.0, space.box.size)
     path = _Path(tuner, criterion, space, tuner.section(kernel, number), limit)
-    return path.better_than(one, objectives[0])
+    # The first steps show whether the others are worth their time.
+    probe = replace(path, limit=LEAST_STEPS, section=f"{path.section}.probe")
+    stage, explanation = probe.better_than(one, objectives[0])
+    kept = np.array_equal(stage.outcome.best.theta, one.outcome.best.theta)
+    if kept or limit <= LEAST_STEPS or stage.outcome.stop.cut_short:
+        return stage, explanation
+    counted = replace(one, outcome=replace(one.outcome, trace=stage.outcome.trace))
+    return path.better_than(counted, objectives[0])
 
 
 def n_steps(rows: float, n_parameters: int) -> int:
