@@ -4,7 +4,6 @@ from foldless.criteria.abic import ABIC
 from foldless.criteria.alignment import Alignment, CenteredAlignment
 from foldless.criteria.base import BY_NAME, Criterion, reads
 from foldless.criteria.calibrated_loo import CalibratedLOO
-from foldless.criteria.cautious import Cautious
 from foldless.criteria.cv import CV
 from foldless.criteria.effective_parameters import AICd, EffectiveParameters
 from foldless.criteria.eigenvalue_ratio import EigenvalueRatio
@@ -33,7 +32,6 @@ __all__ = [
     "Alignment",
     "BY_NAME",
     "CalibratedLOO",
-    "Cautious",
     "CenteredAlignment",
     "Criterion",
     "CV",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from foldless.core.contracts import Machine, Vector
+from foldless.core.contracts import Machine, Reading, Vector
 from foldless.criteria.penalised import PenalisedCriterion, parameters, roles
 
 # Length scales have a normal prior about their own mean, of deviation 1 in the logarithm.
@@ -68,6 +68,20 @@ class HyperPrior(PenalisedCriterion):
             raise ValueError(f"strength must not be negative, got {self.strength!r}.")
         for name in ("length_scale", "amplitude", "C"):
             _check(name, getattr(self, name))
+
+    def with_penalty(
+        self, reading: Reading, kernel: Kernel, machine: Machine | None = None
+    ) -> tuple[Reading, Vector]:
+        """Return a reading with (1) added to it, both per row, and the gradient of (1) per row.
+
+        The parts ``criterion`` and ``penalty`` are the two terms; the part ``total`` is their sum before the division.
+        """
+        penalty, pull = self.penalty(kernel, machine)
+        per_row = penalty / reading.divisor
+        terms = {"criterion": reading.value, "penalty": per_row}
+        if "total" in reading.parts:
+            terms["total"] = reading.parts["total"] + penalty
+        return reading.plus(per_row, terms), pull / reading.divisor
 
     def penalty(self, kernel: Kernel, machine: Machine | None = None) -> tuple[float, Vector]:
         """Return (1) and its gradient in ``kernel.theta`` followed by ``machine.theta``; C counts with a machine only."""

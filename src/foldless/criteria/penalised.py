@@ -1,6 +1,5 @@
 r"""A criterion around another one, to which it adds a cost of the parameters themselves."""
 
-from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -26,9 +25,9 @@ def _of_inner(attribute: str) -> Any:
 
 @dataclass(frozen=True)
 class PenalisedCriterion(Criterion):
-    """Base of the criteria that add a cost of the parameters to another criterion; a subclass defines ``penalty``.
+    """Base of the criteria that add a cost of the parameters to another criterion; a subclass defines ``with_penalty``.
 
-    Costs add up: the criterion inside may be such a one too. Called on a solution alone, which does not know its kernel, it is the criterion without the cost.
+    Called on a solution alone, which does not know its kernel, it is the criterion without the cost.
 
     Parameters
     ----------
@@ -62,25 +61,6 @@ class PenalisedCriterion(Criterion):
     def __call__(self, solution: Any) -> Reading:
         """Return the cost of a solution per row, by the criterion alone; a solution does not know its kernel."""
         return self.inner_criterion(solution)
-
-    @abstractmethod
-    def penalty(self, kernel: Kernel, machine: Machine | None = None) -> tuple[float, Vector]:
-        """Return the cost in the units of the criterion's formula, and its gradient in the parameters of kernel and machine."""
-
-    def with_penalty(
-        self, reading: Reading, kernel: Kernel, machine: Machine | None = None
-    ) -> tuple[Reading, Vector]:
-        """Return a reading with the cost added to it, both per row, and the gradient of the cost per row.
-
-        The parts ``criterion`` and ``penalty`` are the two terms; the part ``total`` is their sum before the division.
-        """
-        reading, inner_pull = self.inner_criterion.with_penalty(reading, kernel, machine)
-        penalty, pull = self.penalty(kernel, machine)
-        per_row = penalty / reading.divisor
-        terms = {"criterion": reading.value, "penalty": per_row}
-        if "total" in reading.parts:
-            terms["total"] = reading.parts["total"] + penalty
-        return reading.plus(per_row, terms), inner_pull + pull / reading.divisor
 
     def in_nats(self, machine: Machine) -> bool:
         """Return whether the criterion counts nats for a machine."""

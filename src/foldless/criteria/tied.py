@@ -81,15 +81,14 @@ class Tied(PenalisedCriterion):
         """Return a reading with (1) added to it, both per row, and the gradient of what was added."""
         if self.rows is None:
             raise ValueError("Tied needs the number of rows, which select() counts: give rows=...")
-        reading, inner_pull = self.inner_criterion.with_penalty(reading, kernel, machine)
         penalty, pull = self.penalty(kernel, machine)
         if self.nats:
-            found, gradient = reading, inner_pull + pull / self.rows
+            found, gradient = reading, pull / self.rows
             value = reading.value + penalty / self.rows
         else:
             factor = np.exp(2 * penalty / self.rows)
             found, value = reading.scaled(factor), reading.value * factor
-            gradient = factor * inner_pull + 2 * value / self.rows * pull
+            gradient = 2 * value / self.rows * pull
         added = value - reading.value
         terms = {"criterion": reading.value, "penalty": added}
         if "total" in reading.parts:

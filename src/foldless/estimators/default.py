@@ -9,7 +9,6 @@ from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from foldless.core.contracts import Matrix, Vector
-from foldless.criteria import Cautious
 from foldless.estimators.base import BaseKernelClassifier, BaseKernelEstimator, BaseKernelRegressor
 from foldless.estimators.choice import BaseDefault
 from foldless.estimators.dask_collections import lazy_on_dask
@@ -96,9 +95,7 @@ class KernelClassifier(ClassifierMixin, BaseDefault):
         n_classes = len(np.unique(y))
         self._many_classes = n_classes > 2
         least_squares = self._many_classes and len(y) * n_classes > LOGISTIC_MAX_OUTPUTS
-        if least_squares:
-            return KernelLSSVC(**self._options(), **options)
-        return KernelLogisticRegression(criterion=Cautious("loo"), **self._options(), **options)
+        return (KernelLSSVC if least_squares else KernelLogisticRegression)(**self._options(), **options)
 
     @lazy_on_dask
     def predict(self, X: ArrayLike) -> NDArray[Any]:
