@@ -170,7 +170,7 @@ def test_one_width_is_kept_where_it_is_better_and_that_is_reported():
     one, each = (KernelLogisticRegression(kernel).fit(X, y) for kernel in ("rbf", "rbf-ard"))
     assert np.ptp(each.kernel_.theta) == 0
     assert each.criterion_value_ == pytest.approx(one.criterion_value_, rel=1e-3)
-    words = f"one width: {each.criterion_value_:.4g} a row; a width per feature: "
+    words = f"one width: {each.criterion_value_:.4g} per row; a width per feature: "
     assert each.selection_.explanation.startswith(words)
     assert each.selection_.explanation.endswith("tied; one width was kept")
 

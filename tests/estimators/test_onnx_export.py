@@ -18,7 +18,7 @@ from foldless import (
     to_onnx,
 )
 from foldless.core.errors import DataError
-from foldless.kernels import Laplacian, Metric
+from foldless.kernels import Laplacian, Metric, Softened
 
 MISSING = "NOT TESTED: models as ONNX graphs. Install them with: pip install onnx onnxruntime"
 TOLERANCE = 1e-11
@@ -39,6 +39,7 @@ KERNELS = {
     "laplacian": Laplacian(1.3, "fixed"),
     "product-laplacian": Laplacian([0.7, 1.5, 3.0], "fixed", norm=1),
     "affine": ConstantKernel(0.3, "fixed") * DotProduct(0.5, "fixed") + ConstantKernel(2.0, "fixed"),
+    "softened": Softened(RBF(1.3, "fixed"), 2.0),
     "plain metric": Metric(1.3, nu=1.5, length_scale_bounds="fixed", power_bounds="fixed"),
     "learned metric": Metric(
         1.3, 0.7, [2.0, 0.9, 0.1], rotation(3), 2.5, length_scale_bounds="fixed", power_bounds="fixed"

@@ -30,7 +30,7 @@ class KernelClassifier(ClassifierMixin, BaseDefault):
     Columns are standardised, those of two values by half their distance; texts, truth values and categories of a data frame are
     understood; a missing number is replaced by the mean of its column, and a further column tells the machine that it was missing.
     Then families of kernels compete with kernel logistic regression (with least squares if there are more than two classes, and
-    rows times classes are more than 5000); logistic regression pays for confidence that its rows cannot show (``criteria.Cautious``).
+    rows times classes are more than 5000).
     Softened columns challenge the winner, and so do, if there are two classes and at most 50 columns, a width per feature and, up
     to 5000 rows, a learned metric. Columns that never change are left out.
 

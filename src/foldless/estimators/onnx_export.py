@@ -32,7 +32,7 @@ def to_onnx(model: BaseEstimator) -> Any:
     model : estimator
         A fitted ``KernelClassifier``, ``KernelRegressor``, ``KernelLogisticRegression``, ``KernelLSSVC`` or
         ``KernelRidgeRegressor``, alone or after a ``StandardScaler`` in a pipeline. The kernel is ``RBF``, ``Matern`` (nu of 0.5, 1.5
-        or 2.5), ``Laplacian``, ``Metric`` or ``DotProduct``, with one length scale or one per feature, or a sum or product of these.
+        or 2.5), ``Laplacian``, ``Metric``, ``Softened`` or ``DotProduct``, with one length scale or one per feature, or a sum or product of these.
         Columns of categories cannot be exported.
 
     Returns

@@ -22,7 +22,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Ke
 from foldless.core.contracts import Matrix
 from foldless.core.errors import DataError
 from foldless.estimators.onnx_graph import GraphBuilder
-from foldless.kernels import Laplacian, Metric
+from foldless.kernels import Laplacian, Metric, Softened
 from foldless.kernels.metric import radial
 
 # Coefficients of 1, s, s^2 before exp(-s).
@@ -33,7 +33,7 @@ MATERN_POLYNOMIALS = {0.5: (1.0,), 1.5: (1.0, 1.0), 2.5: (1.0, 1.0, 1 / 3)}
 def kernel_values(kernel: Kernel, graph: GraphBuilder, points: str, X_fit: Matrix) -> str:
     """Add the kernel between new points and those of the fit (n, m)."""
     raise DataError(
-        f"the kernel {kernel} cannot be exported to ONNX. RBF, Matern, Laplacian, Metric and DotProduct can, and their sums and products."
+        f"the kernel {kernel} cannot be exported to ONNX. RBF, Matern, Laplacian, Metric, Softened and DotProduct can, and their sums and products."
     )
 
 
@@ -85,6 +85,18 @@ def _(kernel: Metric, graph: GraphBuilder, points: str, X_fit: Matrix) -> str:
         return kernel_values(radial(kernel), graph, points, X_fit)
     U = np.asarray(kernel.directions, dtype=float)
     return kernel_values(radial(kernel), graph, _times(graph, points, U), X_fit @ U)
+
+
+@kernel_values.register
+def _(kernel: Softened, graph: GraphBuilder, points: str, X_fit: Matrix) -> str:
+    # asinh(x) = sign(x) log(|x| + sqrt(x^2 + 1)): the runtime has no inverse sine in double precision.
+    x = graph.add("Mul", points, graph.constant(float(kernel.strength)))
+    root = graph.add("Sqrt", graph.add("Add", graph.add("Mul", x, x), graph.constant(1.0)))
+    size = graph.add("Log", graph.add("Add", graph.add("Abs", x), root))
+    soft = graph.add(
+        "Div", graph.add("Mul", graph.add("Sign", x), size), graph.constant(float(kernel.strength))
+    )
+    return kernel_values(kernel.kernel, graph, soft, np.asarray(kernel.changed(X_fit)))
 
 
 @kernel_values.register

@@ -34,8 +34,8 @@ class Softened(InputMap):
            [0.   , 0.   , 1.   ]])
     >>> Softened(RBF(1.0))([[0.0], [1.0], [9.0]]).round(3)
     array([[1.   , 0.678, 0.015],
-           [0.678, 1.   , 0.131],
-           [0.015, 0.131, 1.   ]])
+           [0.678, 1.   , 0.132],
+           [0.015, 0.132, 1.   ]])
     """
 
     def __init__(self, kernel: Kernel, strength: float = 1.0) -> None:

@@ -399,7 +399,10 @@ class CandidateTuner:
             return before.ended_by(Stop.TIME)
         starts, search = space.starts, self.search
         if before is not None and from_optima:
-            starts, search = self._starts_after(before, space), search.near_optimum(before.steps)
+            starts = self._starts_after(before, space)
+            # The curvature of the pilot's criterion is not that of the machine's own.
+            if objective.n_separate_fits == before.objective.n_separate_fits:
+                search = search.near_optimum(before.steps)
         if self.roughly or objective.rows_at_once < len(self.Y):
             search = search.with_search_accuracy(max(objective.n_rows, ROUGH_SEARCH_ROWS * self.roughly))
         try:

@@ -40,7 +40,7 @@ TARGET_QUANTILES = 10
 # Up to so many rows (times the functions that one linear system holds) a search uses all of them from the beginning.
 ONE_STAGE_MAX_ROWS = 300
 # Otherwise it begins on some rows, and goes on with all of them at once, or in blocks where they are many.
-FIRST_STAGE_ROWS, WHOLE_SEARCH_MAX_ROWS, BLOCK_MAX_ROWS = 250, 400, 400
+FIRST_STAGE_ROWS, WHOLE_SEARCH_MAX_ROWS, BLOCK_MAX_ROWS = 250, 450, 400
 # From LARGE_SEARCH_MIN_ROWS rows on, a last stage uses a few larger blocks: the width of a kernel shrinks as rows grow.
 LARGE_SEARCH_MIN_ROWS, LARGE_BLOCK_ROWS, N_LARGE_BLOCKS = 5000, 1200, 2
 SEARCH_MAX_ROWS = 4000
