@@ -206,9 +206,20 @@ def test_a_set_without_its_file_says_what_to_do(data):
     with pytest.raises(ValueError, match="give --data DIR"):
         find_problem("small", None)
     with pytest.raises(
-        ValueError, match=r"there is no other.npz in .*, and no generator of that name \(ripley"
+        ValueError, match=r"there is no other.npz in .*, and no other set of that name \(ripley"
     ):
         find_problem("other", data)
+
+
+def test_a_set_that_scikit_learn_ships_needs_no_file():
+    problem = find_problem("diabetes_progression", None)
+    split = problem.split(80, 200)
+    assert split.X.shape == (200, 10)
+    assert len(split.X_test) == 442 - 200
+    assert np.mean(split.y) == pytest.approx(0)
+    assert np.std(split.y) == pytest.approx(1)
+    with pytest.raises(ValueError, match="cannot be evidence"):
+        problem.check_splits([76])
 
 
 @pytest.mark.parametrize("name", GENERATED)

@@ -96,5 +96,5 @@ class Table(ABC):
     @property
     def command(self) -> str:
         """The command that measures it."""
-        needs_data = any(name not in problems.GENERATED for name, _ in self.cases)
+        needs_data = any(name not in problems.GENERATED | problems.SHIPPED for name, _ in self.cases)
         return f"python -m bench {self.name}" + (" --data DIR" if needs_data else "")
