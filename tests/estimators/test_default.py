@@ -99,7 +99,7 @@ def test_a_classifier_answers_with_the_chosen_estimator(moons):
     assert np.array_equal(model.predict_set(X), best.predict_set(X))
     assert model.loo_score("neg_log_loss") == best.loo_score("neg_log_loss")
     assert model.guarantee(0.8) == best.guarantee(0.8)
-    for name in ("loo_proba_", "loo_decision_", "loo_predict_", "leverage_", "suspicious_"):
+    for name in ("loo_proba_", "loo_decision_", "loo_predict_", "leverage_", "label_quality_", "suspicious_"):
         assert np.array_equal(getattr(model, name), getattr(best, name)), name
     assert model.guarantee_ == best.guarantee_
     assert model.learning_curve_ is best.learning_curve_

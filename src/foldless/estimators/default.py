@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from foldless.core.contracts import Matrix
+from foldless.core.contracts import Matrix, Vector
 from foldless.estimators.base import BaseKernelClassifier, BaseKernelEstimator, BaseKernelRegressor
 from foldless.estimators.choice import BaseDefault
 from foldless.estimators.dask_collections import lazy_on_dask
@@ -52,7 +52,7 @@ class KernelClassifier(ClassifierMixin, BaseDefault):
         Leave-one-out outputs of the training rows.
     loo_proba_ : array of shape (n, n_classes)
         Probabilities from ``loo_decision_``.
-    :shared: loo_predict_ leverage_ suspicious_ guarantee_ learning_curve_ relevance_ column_codes_
+    :shared: loo_predict_ leverage_ label_quality_ suspicious_ guarantee_ learning_curve_ relevance_ column_codes_
     :shared: preparation_ n_features_in_
 
     Examples
@@ -164,6 +164,11 @@ class KernelClassifier(ClassifierMixin, BaseDefault):
     def loo_proba_(self) -> Matrix:
         """Leave-one-out probabilities of the training rows (n, n_classes)."""
         return self._best().loo_proba_
+
+    @property
+    def label_quality_(self) -> Vector:
+        """Probability of each training row's own class without it, where rows with doubtful labels count less."""
+        return self._best().label_quality_
 
 
 @document_shared

@@ -73,6 +73,8 @@ loo_residuals_ : array
     Targets less ``loo_predict_``.
 leverage_ : array of shape (n,)
     Part of the output of each training point that is its own doing.
+label_quality_ : array of shape (n,)
+    Probability of each training row's own class without it, where rows with doubtful labels count less; cells have one look only.
 suspicious_ : array of int
     Numbers of the training rows, most surprising one first.
 guarantee_ : str

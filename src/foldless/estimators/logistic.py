@@ -57,7 +57,7 @@ class KernelLogisticRegression(ClassifierMixin, BaseKernelClassifier):
         Approximate leave-one-out outputs of the training points.
     loo_proba_ : array of shape (n, n_classes)
         Probabilities from ``loo_decision_``: they show the calibration without folds.
-    :shared: loo_predict_ leverage_ suspicious_ guarantee_ learning_curve_
+    :shared: loo_predict_ leverage_ label_quality_ suspicious_ guarantee_ learning_curve_
     :shared: relevance_ column_codes_ partitions_ trace_ n_evaluations_ selection_ n_features_in_
 
     References

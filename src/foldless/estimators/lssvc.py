@@ -55,7 +55,7 @@ class KernelLSSVC(ClassifierMixin, BaseKernelClassifier):
         Exact leave-one-out outputs of the training points.
     loo_proba_ : array of shape (n, n_classes)
         Probabilities from ``loo_decision_``.
-    :shared: loo_predict_ leverage_ suspicious_ guarantee_ learning_curve_
+    :shared: loo_predict_ leverage_ label_quality_ suspicious_ guarantee_ learning_curve_
     :shared: calibration_ trace_ n_evaluations_ selection_ n_features_in_
 
     References

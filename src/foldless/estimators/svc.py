@@ -93,7 +93,7 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
         Maps outputs to probabilities; fitted on ``loo_decision_``. None if a posterior gives the probabilities.
     loo_proba_ : array of shape (n, n_classes), or None
         Probabilities from ``loo_decision_``; None if a posterior gives the probabilities.
-    :shared: loo_predict_ leverage_ suspicious_ guarantee_ learning_curve_
+    :shared: loo_predict_ leverage_ label_quality_ suspicious_ guarantee_ learning_curve_
     :shared: relevance_ column_codes_ partitions_ trace_ n_evaluations_ selection_ n_features_in_
 
     Notes

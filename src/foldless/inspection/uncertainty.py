@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
-from foldless.core.contracts import Matrix, Vector
+from foldless.core.contracts import Vector
 from foldless.core.errors import Undefined
 from foldless.core.targets import class_index
 from foldless.estimators.kernel_search.estimator import KernelSearch
@@ -279,7 +279,7 @@ class SuspiciousRowsDisplay:
 def suspicious_rows(model: Any) -> tuple[NDArray[np.intp], Vector, str]:
     """Return row numbers, most suspicious first, what makes each suspicious, and the name of that."""
     if isinstance(model, SetMixin):
-        values: Matrix = np.sort(model.loo_own_proba_, kind="stable")
+        values: Vector = np.sort(model.label_quality_, kind="stable")
         return model.suspicious_, values, "left-out probability of the row's own class"
     values = -np.sort(-model._suspicion(), kind="stable")
     return model.suspicious_, values, "left-out residual, in deviations"

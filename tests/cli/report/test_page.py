@@ -174,11 +174,11 @@ def test_the_search_comes_last_and_the_verdict_first(hostile, hostile_page):
 def test_rows_to_look_at_are_those_of_the_estimator_counted_from_one(three_classes):
     experiment = experiment_of(*three_classes)
     rows = [row[0] for row in section(experiment, "suspicious").table.rows]
-    surprising = int(np.sum(experiment.estimator.loo_own_proba_ < 0.5))
+    surprising = int(np.sum(experiment.estimator.label_quality_ < 0.5))
     assert rows == [f"row {row + 1}" for row in experiment.estimator.suspicious_[:15]][:surprising]
     held_out = experiment_of(*three_classes, holdout=0.2)
     rows = [row[0] for row in section(held_out, "suspicious").table.rows]
-    surprising = int(np.sum(held_out.estimator.loo_own_proba_ < 0.5))
+    surprising = int(np.sum(held_out.estimator.label_quality_ < 0.5))
     assert (
         rows
         == [f"row {held_out.places[row] + 1}" for row in held_out.estimator.suspicious_[:15]][:surprising]

@@ -74,7 +74,7 @@ def suspicious_section(findings: Findings) -> Iterator[Section]:
     rows, values, _ = suspicious_rows(experiment.estimator)
     if experiment.is_classification:
         rows = rows[values < SUSPICIOUS_MAX_PROBABILITY]
-    rows = rows[:SUSPICIOUS_MAX_ROWS]
+    rows, values = rows[:SUSPICIOUS_MAX_ROWS], values[:SUSPICIOUS_MAX_ROWS]
     if not len(rows):
         yield Section(
             "suspicious", "Rows to look at", ["None: no row surprises the model that has not seen it."]
@@ -87,7 +87,7 @@ def suspicious_section(findings: Findings) -> Iterator[Section]:
             "Each row was predicted by the model without that row. These are the rows whose value in the table is furthest from that "
             "prediction: perhaps wrong labels or measurements, perhaps unusual cases. Rows are counted from 1, without the header."
         ],
-        Grid(*_suspicious_cells(left_out, rows, _row_names(experiment)), "suspicious"),
+        Grid(*_suspicious_cells(left_out, rows, values, _row_names(experiment)), "suspicious"),
     )
 
 
@@ -100,7 +100,9 @@ def _row_names(experiment: Experiment) -> list[str]:
     return [f"{names[place]} ({row})" for place, row in zip(experiment.places.tolist(), numbers)]
 
 
-def _suspicious_cells(unseen: Unseen, rows: Any, names: list[str]) -> tuple[tuple[str, ...], list[list[Any]]]:
+def _suspicious_cells(
+    unseen: Unseen, rows: Any, values: Vector, names: list[str]
+) -> tuple[tuple[str, ...], list[list[Any]]]:
     if unseen.classes is None:
         cells = [
             [names[i], number(float(unseen.y[i])), number(float(unseen.predicted[i])),
@@ -108,10 +110,9 @@ def _suspicious_cells(unseen: Unseen, rows: Any, names: list[str]) -> tuple[tupl
             for i in rows.tolist()
         ]  # fmt: skip
         return ("row", "in the table", "predicted without it", "difference"), cells
-    p, codes = np.asarray(unseen.probabilities), unseen.codes
     cells = [
-        [names[i], str(unseen.y[i]), str(unseen.predicted[i]), percent(float(p[i, codes[i]]))]
-        for i in rows.tolist()
+        [names[i], str(unseen.y[i]), str(unseen.predicted[i]), percent(value)]
+        for i, value in zip(rows.tolist(), values.tolist())
     ]
     return ("row", "in the table", "predicted without it", "probability of the value in the table"), cells
 

@@ -176,7 +176,8 @@ class LeftOutMixin:
         """
         chosen = np.flatnonzero(self.leverage_ > LEVERAGE_LIMIT) if rows is None else self._places(rows)
         self._refitted = np.union1d(self._refitted, chosen)
-        self._cache.pop("models", None)
+        for name in ("models", "label_quality", "learning_curve"):
+            self._cache.pop(name, None)
         if len(self._refitted):
             self._one_solution()
             self._replace_left_out()

@@ -10,6 +10,7 @@ from foldless.core.contracts import Matrix, Vector
 from foldless.core.targets import class_index
 from foldless.estimators.uncertainty.guarantee import SETS, sentence
 from foldless.estimators.uncertainty.intervals import check_level, warn_of_resolution
+from foldless.estimators.uncertainty.label_quality import second_look
 from foldless.estimators.uncertainty.left_out_mixin import LeftOutMixin, Rows
 from foldless.estimators.uncertainty.score import LooScore, left_out_classifier, loo_score
 from foldless.estimators.uncertainty.sets import filled, p_values, scorer
@@ -96,13 +97,26 @@ class SetMixin(LeftOutMixin):
     @property
     def loo_own_proba_(self) -> Vector:
         """Probability of every training row's own class when it is left out (n,)."""
-        own = self._own_outputs()
-        return self._probabilities(own)[np.arange(len(own)), class_index(self._rows_of_fit().Y)]
+        return self._of_own_class(self._own_outputs())
+
+    def _of_own_class(self, outputs: Matrix) -> Vector:
+        labels = class_index(self._rows_of_fit().Y)
+        return self._probabilities(outputs)[np.arange(len(outputs)), labels]
+
+    @property
+    def label_quality_(self) -> Vector:
+        """Probability of every training row's own class without it, where rows with doubtful labels count less (n,)."""
+        return self._once("label_quality", self._look_twice)
+
+    def _look_twice(self) -> Vector:
+        own = self.loo_own_proba_
+        outputs = second_look(self._rows_of_fit(), self.kernel_, own, len(self.classes_))
+        return own if outputs is None else self._of_own_class(outputs)
 
     @property
     def suspicious_(self) -> Rows:
-        """Numbers of the training rows, the one whose own class is least probable when it is left out first."""
-        return self._rows[np.argsort(self.loo_own_proba_, kind="stable")]
+        """Numbers of the training rows, the one with the smallest ``label_quality_`` first."""
+        return self._rows[np.argsort(self.label_quality_, kind="stable")]
 
     def loo_score(self, metric: str | Callable[..., float] = "accuracy") -> LooScore:
         """Score of the left-out predictions of all training rows together.
