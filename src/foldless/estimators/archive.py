@@ -74,6 +74,7 @@ OTHER_TYPES = (
     "foldless.tuning.result.Trial",
     "foldless.tuning.result.Trials",
     "foldless.tuning.trace.Trace",
+    "sklearn.gaussian_process._gpc._BinaryGaussianProcessClassifierLaplace",
 )
 
 

@@ -9,7 +9,7 @@ from os import PathLike
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier, is_regressor
 from sklearn.metrics import accuracy_score, r2_score
@@ -25,7 +25,7 @@ from sklearn.utils.validation import (
     indexable,
 )
 
-from foldless.core.contracts import Matrix, Step
+from foldless.core.contracts import Step
 from foldless.core.errors import DataError, FoldlessError, JitterWarning, Undefined
 from foldless.core.parallel import side_by_side
 from foldless.core.targets import MIN_ROWS
@@ -33,7 +33,6 @@ from foldless.core.text_columns import naming_text_columns
 from foldless.criteria import CV
 from foldless.criteria.base import Criterion
 from foldless.estimators.advice import scale_warning, warn_about
-from foldless.estimators.base import BaseKernelEstimator
 from foldless.estimators.callbacks import CallbackMixin, both
 from foldless.estimators.doc_links import DocLinkMixin
 from foldless.estimators.kernel_search.ensemble import Ensemble, members_and_weights
@@ -41,13 +40,12 @@ from foldless.estimators.kernel_search.grid_search_habits import (
     explains_grid_search,
     warn_about_steps_that_use_y,
 )
-from foldless.estimators.kernel_search.left_out_twin import twin_of
+from foldless.estimators.kernel_search.left_out_answers import LeftOutAnswers
 from foldless.estimators.kernel_search.param_space import read_space
 from foldless.estimators.kernel_search.pipeline import split_pipeline
 from foldless.estimators.kernel_search.setting import SearchTask, SettingResult
 from foldless.estimators.kernel_search.strategies import build_runs
 from foldless.estimators.parameter_names import ParameterNamesMixin
-from foldless.estimators.uncertainty.score import LooScore
 from foldless.estimators.validation import check_options, checked_weights
 from foldless.searches.base import Search
 from foldless.tuning.progress import progress
@@ -67,15 +65,9 @@ def _has(method: str) -> Callable[["KernelSearch"], bool]:
     return check
 
 
-def _predicts_numbers(self: "KernelSearch") -> bool:
-    return is_regressor(self.estimator)
-
-
-def _predicts_classes(self: "KernelSearch") -> bool:
-    return is_classifier(self.estimator)
-
-
-class KernelSearch(DocLinkMixin, ParameterNamesMixin, CallbackMixin, MetaEstimatorMixin, BaseEstimator):
+class KernelSearch(
+    LeftOutAnswers, DocLinkMixin, ParameterNamesMixin, CallbackMixin, MetaEstimatorMixin, BaseEstimator
+):
     r"""Choose the parameters of a kernel machine by a criterion that needs no folds.
 
     The place of ``GridSearchCV`` around scikit-learn's own ``SVC``, ``NuSVC``, ``KernelRidge``,
@@ -231,7 +223,7 @@ class KernelSearch(DocLinkMixin, ParameterNamesMixin, CallbackMixin, MetaEstimat
         best = min(results, key=lambda result: result.value)
         self._record(results, best)
         self._advise(best)
-        self.__dict__.pop("_twin", None)
+        self._forget_rows()
         self._fitted_rows = (X, y, params)
         if self.refit:
             self._refit(best, X, y, params)
@@ -384,77 +376,6 @@ class KernelSearch(DocLinkMixin, ParameterNamesMixin, CallbackMixin, MetaEstimat
         measure = accuracy_score if is_classifier(self) else r2_score
         return measure(y, self.predict(X), **params)
 
-    @property
-    def left_out_model_(self) -> Any:
-        """The estimator of foldless whose left-out models give intervals and sets: the best one, or its equivalent.
-
-        For ``SVC`` with several classes it fits one class against the rest, where scikit-learn fits pairs.
-        """
-        if self.ensemble:
-            raise Undefined("an ensemble has no left-out models. Use ensemble=False.")
-        parts = split_pipeline(self._predictor)
-        if isinstance(parts.machine, BaseKernelEstimator):
-            return parts.machine
-        if not hasattr(self, "_twin"):
-            if not hasattr(self, "_fitted_rows"):
-                raise Undefined(
-                    "the training rows were not saved with this search. Ask for intervals, sets or scores once before "
-                    "saving, or fit it again."
-                )
-            X, y, params = self._fitted_rows
-            weight = params.get(f"{parts.prefix}sample_weight")
-            self._twin = twin_of(parts.machine, self._machine_points(X), np.asarray(y), weight)
-        return self._twin
-
-    def _machine_points(self, X: Any) -> Any:
-        """Return points as the machine at the end of a pipeline sees them."""
-        transformers = split_pipeline(self._predictor).transformers
-        points = X if transformers is None else transformers.transform(X)
-        if isinstance(split_pipeline(self._predictor).machine, BaseKernelEstimator):
-            return points  # it checks them itself, and knows the names of the columns
-        return check_array(points, accept_sparse="csr", dtype=np.float64)
-
-    @available_if(_predicts_numbers)
-    def predict_interval(self, X: ArrayLike, level: float = 0.9, method: str = "jackknife+") -> Matrix:
-        """Prediction intervals (n, 2), or (n, 2, n_outputs); see :meth:`KernelRidgeRegressor.predict_interval`.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-        level : float, default=0.9
-        method : {"jackknife+", "minmax", "jackknife"}, default="jackknife+"
-        """
-        return self.left_out_model_.predict_interval(self._machine_points(X), level, method)
-
-    @available_if(_predicts_classes)
-    def predict_set(self, X: ArrayLike, level: float = 0.9, score: str | None = None) -> NDArray[np.bool_]:
-        """Sets of classes, a boolean matrix (n, n_classes); see :meth:`KernelLSSVC.predict_set`.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-        level : float, default=0.9
-        score : {"probability", "adaptive", "margin"}, default=None
-        """
-        return self.left_out_model_.predict_set(self._machine_points(X), level, score)
-
-    def loo_score(self, metric: str | Callable[..., float] | None = None) -> LooScore:
-        """Score of the left-out predictions of all training rows, with a standard error if it is a mean over rows.
-
-        Parameters
-        ----------
-        metric : str or callable, default=None
-            A name of ``sklearn.metrics.get_scorer_names()``, a scorer, or a function of targets and predictions; ``None``
-            is the accuracy, or the coefficient of determination.
-        """
-        model = self.left_out_model_
-        return model.loo_score() if metric is None else model.loo_score(metric)
-
-    @property
-    def guarantee_(self) -> str:
-        """What the 90 % intervals or sets promise, in one sentence."""
-        return self.left_out_model_.guarantee_
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
@@ -468,9 +389,10 @@ class KernelSearch(DocLinkMixin, ParameterNamesMixin, CallbackMixin, MetaEstimat
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the working matrices out: a fitted search predicts without them."""
+        """Leave the working matrices out, and keep the rows for intervals, sets and scores."""
         state = super().__getstate__()
-        return {key: value for key, value in state.items() if key not in ("selection_", "_fitted_rows")}
+        kept = {key: value for key, value in state.items() if key not in ("selection_", "_fitted_rows")}
+        return kept | self._state_of_rows()
 
 
 def _cross_validates(criterion: str | Criterion) -> bool:

@@ -123,6 +123,20 @@ class ClassifierTwin(_Twin, BaseKernelClassifier):
         return probabilities(outputs) if self.calibration_ is None else self.calibration_(outputs)
 
 
+def has_twin(machine: BaseEstimator) -> bool:
+    """Return whether a fitted estimator of scikit-learn has a twin."""
+    return has_equivalent(machine) and not isinstance(machine, NuSVC)
+
+
+def check_twin(machine: BaseEstimator) -> None:
+    """Raise if a fitted estimator of scikit-learn has no twin."""
+    if not has_twin(machine):
+        raise Undefined(
+            f"{type(machine).__name__} has no left-out models without folds. Use an estimator of foldless, SVC, KernelRidge "
+            "or a Gaussian process."
+        )
+
+
 def twin_of(machine: BaseEstimator, X: Any, y: np.ndarray, weight: Vector | None) -> Any:
     """Return the twin of a fitted estimator, fitted to the same rows.
 
@@ -135,11 +149,6 @@ def twin_of(machine: BaseEstimator, X: Any, y: np.ndarray, weight: Vector | None
     weight : array of shape (n,) or None
         Sample weights.
     """
-    if isinstance(machine, NuSVC) or not has_equivalent(machine):
-        raise Undefined(
-            f"{type(machine).__name__} has no left-out models without folds. Use an estimator of foldless, SVC, KernelRidge "
-            "or a Gaussian process."
-        )
     rows = np.arange(X.shape[0]) if weight is None else np.flatnonzero(weight > 0)
     X = X[rows][:, rows] if get_tags(machine).input_tags.pairwise else X[rows]
     y, weight = np.asarray(y)[rows], None if weight is None else weight[rows]
