@@ -308,3 +308,28 @@ def test_an_evaluation_with_its_gradient_needs_few_arrays(criterion, rng):
     tracemalloc.stop()
     assert np.all(gradient != 0)
     assert peak < {"abic": 4, "loo": 6}[criterion.name] * 8 * n**2
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_left_out_residuals_are_as_large_as_the_process_expects(bias, rng):
+    X, Y = rng.normal(size=(30, 2)), rng.normal(size=(30, 2))
+    K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2))
+    squares = []
+    for i in range(30):
+        rest = np.delete(np.arange(30), i)
+        fit = Ridge(0.3, bias=bias).solve(DenseGram(K[np.ix_(rest, rest)]), Y[rest])
+        # With unit noise a new target has the variance of the function plus one.
+        variance = 1 + fit.variance(K[[i]][:, rest], K[[i], [i]], sigma2=1.0)[0]
+        squares.append((Y[i] - K[i, rest] @ fit.alpha - fit.b) ** 2 / variance)
+    found = Ridge(0.3, bias=bias).solve(DenseGram(K), Y).left_out_variances()
+    assert found == pytest.approx(np.mean(squares, axis=0))
+
+
+def test_a_row_of_weight_two_counts_twice_in_the_noise(rng):
+    X, Y = rng.normal(size=(20, 2)), rng.normal(size=(20, 1))
+    counts = np.where(np.arange(20) < 6, 2.0, 1.0)
+    rows = np.repeat(np.arange(20), counts.astype(int))
+    K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2))
+    weighted = Ridge(0.3, True, counts, row_counts=counts).solve(DenseGram(K), Y)
+    repeated = Ridge(0.3, True).solve(DenseGram(K[np.ix_(rows, rows)]), Y[rows])
+    assert weighted.left_out_variances() == pytest.approx(repeated.left_out_variances())

@@ -68,7 +68,8 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
         Constants that are added.
     :shared: X_fit_
     noise_variance_ : array of shape (n_outputs,)
-        The noise variance under which this fit is the mean of a Gaussian process; absent if the fit is exact.
+        Noise variance of the Gaussian process whose mean this fit is: under it the left-out residuals are as large as the process
+        expects. Absent if the fit is exact.
     loo_decision_ : array of shape (n,) or (n, n_outputs)
         Leave-one-out predictions of the training points; with ``criterion="loo"``.
     :shared: loo_predict_ loo_residuals_ leverage_ suspicious_ guarantee_ learning_curve_
@@ -156,10 +157,11 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
         selection = self._select(X, Y, machine, tune_machine=tune_alpha)
         self._store(selection)
         self._counts = counts
-        # An exact fit leaves no residuals to estimate the noise from.
+        # An exact fit leaves no residuals to estimate the noise from, and a row that fixes its own output no left-out ones.
         with suppress(Undefined):
             if self.cells_ is None:
                 self.noise_variance_ = selection.solution.variances()
+                self.noise_variance_ = selection.solution.left_out_variances()
         # A row that fixes its own output has no left-out prediction.
         with suppress(Undefined):
             self._keep_left_out(left_out_outputs(selection.solution))

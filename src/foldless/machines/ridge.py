@@ -253,6 +253,17 @@ class RidgeSolution(LinearSolution):
             )
         return q / self.penalised
 
+    def left_out_variances(self) -> Vector:
+        r"""Return noise variances (k,) under which the left-out residuals are as large as the process expects them to be.
+
+        Without row i the process gives a new target at :math:`x_i` the variance :math:`\sigma^2 / (1 - \varphi_i h_{ii})`, so that
+
+        .. math:: \hat\sigma^2 = \sum_i v_i r_i^2 (1 - \varphi_i h_{ii}) \big/ \textstyle\sum_i v_i.
+
+        The profiled variance of :meth:`variances` believes in the prior; this one believes in nothing but the residuals.
+        """
+        return np.asarray(self.one_minus_leverage @ self.loo_residuals**2 / self.total_weight)
+
     def deviance(self, sigma2: ArrayLike | None = None) -> tuple[float, float, Sensitivity]:
         """Return -2 log marginal likelihood, eq. (3), as (value, slope in ln lam, sensitivity); mean over outputs."""
         s, t = self.smoother, self.targets
