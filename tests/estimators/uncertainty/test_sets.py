@@ -10,6 +10,12 @@ from sklearn.metrics import log_loss, make_scorer, roc_auc_score
 
 from foldless import KernelLogisticRegression, KernelLSSVC, KernelRidgeRegressor, KernelSVC
 from foldless.core.errors import LeverageWarning, ResolutionWarning, Undefined, UnknownName
+from foldless.estimators.uncertainty.score import (
+    PER_ROW,
+    left_out_classifier,
+    left_out_regressor,
+    loo_score,
+)
 from foldless.estimators.uncertainty.sets import adaptive_score, filled, margin_score, probability_score
 
 KERNEL = RBF(1.2, "fixed")
@@ -195,6 +201,31 @@ def test_regressors_have_scores_with_standard_errors(noisy_curve):
     assert found.value == pytest.approx(-squares.mean())
     assert found.standard_error == pytest.approx(squares.std(ddof=1) / np.sqrt(40))
     assert model.loo_score("r2").value == pytest.approx(1 - squares.sum() / np.sum((y - y.mean()) ** 2))
+
+
+@pytest.mark.parametrize("metric", PER_ROW)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_standard_error_is_that_of_the_mean_that_the_score_is(metric, n_classes, rng):
+    y, P = np.arange(30) % n_classes, rng.dirichlet(np.ones(n_classes), size=30)
+    counts = 1.0 + (np.arange(30) < 12)
+    classifier = left_out_classifier(np.arange(n_classes), P[:, 1] - 0.5 if n_classes == 2 else P, P)
+    numbers = metric.startswith("neg_mean")
+    model = left_out_regressor(rng.uniform(0.1, 3, size=30)) if numbers else classifier
+    if metric == "neg_brier_score" and n_classes > 2 and not takes_several_classes(metric):
+        pytest.skip("this scikit-learn has the score for two classes only")
+    score, per_row = loo_score(metric, model, y, counts), PER_ROW[metric](model, y)
+    repeated = np.repeat(per_row, counts.astype(int))
+    assert score.value == pytest.approx(repeated.mean())
+    assert score.standard_error == pytest.approx(repeated.std(ddof=1) / np.sqrt(len(repeated)))
+
+
+def takes_several_classes(metric):
+    y, P = np.arange(3), np.full((3, 3), 1 / 3)
+    try:
+        loo_score(metric, left_out_classifier(y, P, P), y, np.ones(3))
+    except ValueError:
+        return False
+    return True
 
 
 def test_counted_rows_count_in_scores(noisy_curve):

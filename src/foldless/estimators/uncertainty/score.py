@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import xlogy
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer, make_scorer
 
@@ -106,6 +107,19 @@ def _own(model: Any, y: np.ndarray) -> Vector:
     return model.predict_proba(None)[np.arange(len(y)), np.searchsorted(model.classes_, y)]
 
 
+def _brier(model: Any, y: np.ndarray) -> Vector:
+    """Return Brier's score of each row, as scikit-learn scales it: half the sum over classes if there are two."""
+    P = model.predict_proba(None)
+    squares = np.sum((P - (y[:, None] == model.classes_)) ** 2, axis=1)
+    return squares / 2 if P.shape[1] == 2 else squares
+
+
+def _poisson_deviance(model: Any, y: np.ndarray) -> Vector:
+    rate = model.predict(None).reshape(len(y), -1)
+    y = y.reshape(len(y), -1)
+    return 2 * np.mean(xlogy(y, y / rate) - y + rate, axis=1)
+
+
 def _residuals(model: Any, y: np.ndarray) -> Matrix:
     return (y - model.predict(None)).reshape(len(y), -1)
 
@@ -113,8 +127,9 @@ def _residuals(model: Any, y: np.ndarray) -> Matrix:
 PER_ROW: dict[str, Callable[[Any, np.ndarray], Vector]] = {
     "accuracy": lambda model, y: np.asarray(model.predict(None) == y, dtype=float),
     "neg_log_loss": lambda model, y: np.log(np.maximum(_own(model, y), np.finfo(float).eps)),
-    "neg_brier_score": lambda model, y: -((1 - _own(model, y)) ** 2),
+    "neg_brier_score": lambda model, y: -_brier(model, y),
     "neg_mean_squared_error": lambda model, y: -np.mean(_residuals(model, y) ** 2, axis=1),
     "neg_mean_absolute_error": lambda model, y: -np.mean(np.abs(_residuals(model, y)), axis=1),
+    "neg_mean_poisson_deviance": lambda model, y: -_poisson_deviance(model, y),
 }
 """Scores that are means over rows, by the value of each row."""
