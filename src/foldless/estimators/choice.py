@@ -52,6 +52,7 @@ class BaseDefault(DocLinkMixin, ParameterNamesMixin, CallbackMixin, BaseEstimato
     column_codes_: ColumnCodes | None
     preparation_: Preparation
 
+    calibration: str = "same"  # of a model that was saved before there was a choice
     _many_classes: bool = False  # whether there are more than two
 
     def __init__(
@@ -62,6 +63,7 @@ class BaseDefault(DocLinkMixin, ParameterNamesMixin, CallbackMixin, BaseEstimato
         n_jobs: int | None = None,
         verbose: int = 0,
         on_interrupt: str = "raise",
+        calibration: str = "same",
     ):
         self.time_budget = time_budget
         self.scale = scale
@@ -69,6 +71,7 @@ class BaseDefault(DocLinkMixin, ParameterNamesMixin, CallbackMixin, BaseEstimato
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.on_interrupt = on_interrupt
+        self.calibration = calibration
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -89,15 +92,17 @@ class BaseDefault(DocLinkMixin, ParameterNamesMixin, CallbackMixin, BaseEstimato
         points, targets = self._validated(X, y, ensure_min_samples=MIN_ROWS, **checks)
         weights = checked_weights(sample_weight, points)
         categorical = [] if self.column_codes_ is None else self.column_codes_.categorical
-        self.preparation_ = Preparation.learn(points, weights, categorical, bool(self.scale))
+        model = self._machine(targets, time_budget=self.time_budget)
+        # Rows that are set aside for the guarantee have no say in scales and kernels.
+        rows = model._halves(targets)[0] if model._splits else np.arange(len(targets))
+        self.preparation_ = Preparation.learn(points[rows], weights[rows], categorical, bool(self.scale))
         Z = self.preparation_(points)
 
         with self._reported_task() as task:
-            model = self._machine(targets, time_budget=self.time_budget)
-            model.set_params(kernel=self._kernels(Z, weights))
+            model.set_params(kernel=self._kernels(Z[rows], weights[rows]))
             with task.inner_fit(model, "machine"):
                 self.best_estimator_, advice = _fitted_quietly(model, Z, targets, sample_weight)
-        self.trials_ = self.best_estimator_.selection_.trials
+        self.trials_ = self.best_estimator_._trials
         for warning in advice:
             warnings.warn(warning, stacklevel=3)
         return self
@@ -149,6 +154,7 @@ class BaseDefault(DocLinkMixin, ParameterNamesMixin, CallbackMixin, BaseEstimato
             "n_jobs": self.n_jobs,
             "verbose": self.verbose,
             "on_interrupt": self.on_interrupt,
+            "calibration": self.calibration,
         }
 
     def _best(self) -> Any:

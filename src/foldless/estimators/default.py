@@ -39,7 +39,7 @@ class KernelClassifier(ClassifierMixin, BaseDefault):
         Seconds for the whole choice. ``None`` takes about as long as five fits with one width: six families, of which
         the worse ones are dropped early, and two challengers with at most four times the evaluations of the winner. The result
         does then not depend on the clock.
-    :shared: scale random_state n_jobs verbose on_interrupt
+    :shared: scale random_state n_jobs verbose on_interrupt calibration
 
     Attributes
     ----------
@@ -186,7 +186,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, BaseDefault):
         Seconds for the whole choice. ``None`` takes about as long as five fits with one width: six families, of which
         the worse ones are dropped early, and two challengers with at most four times the evaluations of the winner. The result
         does then not depend on the clock.
-    :shared: scale random_state n_jobs verbose on_interrupt
+    :shared: scale random_state n_jobs verbose on_interrupt calibration
 
     Attributes
     ----------

@@ -4,11 +4,14 @@ import re
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF
 
 from foldless import (
+    KernelClassifier,
     KernelLogisticRegression,
     KernelLSSVC,
+    KernelRegressor,
     KernelRidgeRegressor,
     KernelSubsetRegressor,
     KernelSVC,
@@ -142,3 +145,28 @@ def test_sets_cover_as_promised(rng):
         found = KernelLSSVC(RBF(2.0, "fixed"), C=1.0).fit(X[:40], y[:40]).predict_set(X[40:], 0.9)
         hits.append(np.mean(found[np.arange(40), y[40:].astype(int)]))
     assert np.mean(hits) > 0.9 - 2 * np.std(hits, ddof=1) / np.sqrt(40)
+
+
+@pytest.mark.parametrize("kind", [KernelRegressor, KernelClassifier])
+@pytest.mark.parametrize("seed", [None, 3])
+def test_default_estimators_choose_on_one_half_and_fit_the_other(kind, seed, rng):
+    X = rng.normal(size=(80, 3)) * [1.0, 10.0, 0.1]
+    y = np.sin(X[:, 0]) + 0.3 * rng.normal(size=80)
+    y = y if kind is KernelRegressor else (y > 0).astype(int)
+    model = kind(calibration="split", random_state=seed).fit(X, y)
+    fitted = np.sort(model.suspicious_)
+    tuning = np.setdiff1d(np.arange(80), fitted)
+    assert len(fitted) == 40
+    # Scales, family and parameters are those of the first half alone.
+    chosen = kind(random_state=seed).fit(X[tuning], y[tuning])
+    Z = chosen.preparation_(X)
+    assert model.preparation_(X) == pytest.approx(Z)
+    expected = clone(chosen.best_estimator_).set_params(**chosen.best_estimator_._chosen_params())
+    expected.fit(Z[fitted], y[fitted])
+    outputs = "predict" if kind is KernelRegressor else "decision_function"
+    assert getattr(model, outputs)(X) == pytest.approx(getattr(expected, outputs)(Z), rel=1e-6)
+    assert [trial.value for trial in model.trials_] == pytest.approx(
+        [trial.value for trial in chosen.trials_]
+    )
+    words = "At least 80 %" if kind is KernelRegressor else "the models without a row are approximate"
+    assert words in model.guarantee(0.9)

@@ -1,5 +1,6 @@
 """What regressors and classifiers share: left-out models, leverages, refits, learning curves and splits."""
 
+import copy
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
@@ -32,7 +33,7 @@ from foldless.estimators.uncertainty.left_out import (
 from foldless.estimators.uncertainty.training_rows import TrainingRows
 from foldless.estimators.validation import checked_weights
 from foldless.kernels import gram
-from foldless.tuning.result import Selection
+from foldless.tuning.result import Selection, Trials
 
 CALIBRATIONS = ("same", "split")
 # Leverage above which one step is a rough approximation of a refit.
@@ -54,6 +55,7 @@ class LeftOutMixin:
     _left_out: Matrix  # left-out outputs of the rows (n, k)
     _split: bool
     _refitted: Rows
+    _tuned_trials: Trials
 
     @property
     def _pairwise(self) -> bool:
@@ -227,18 +229,11 @@ class LeftOutMixin:
         X, y = indexable(X, y)
         if sp.issparse(y):
             raise TypeError("y is a sparse matrix, and an array is needed: pass y.toarray().")
-        seed = 0 if self.random_state is None else self.random_state
-        labels = self._stratify(y)
-        if labels is not None and np.min(np.unique(labels, return_counts=True)[1]) < 2:
-            raise ValueError(
-                "calibration='split' needs two rows of every class, one for each half; a class has one. Add rows of it, or "
-                "use calibration='same'."
-            )
-        halves = train_test_split(np.arange(len(y)), test_size=0.5, stratify=labels, random_state=seed)
+        halves = self._halves(y)
         weights = None if sample_weight is None else checked_weights(sample_weight, X)
         parts = [
             (_safe_indexing(X, half), _safe_indexing(y, half), None if weights is None else weights[half])
-            for half in map(np.sort, halves)
+            for half in halves
         ]
         whole = clone(self).set_params(calibration="same")
         # Row numbers of all rows mean nothing in a half.
@@ -248,9 +243,29 @@ class LeftOutMixin:
         other = clone(whole).set_params(**tuned._chosen_params()).fit(*parts[1])
         parameters = self.get_params(deep=False)  # type: ignore[attr-defined]
         vars(self).update({name: value for name, value in vars(other).items() if name not in parameters})
-        self._rows = np.sort(halves[1])[other._rows]
-        self.trace_, self.n_evaluations_, self._split = tuned.trace_, tuned.n_evaluations_, True
+        self._rows, self._split = halves[1][other._rows], True
+        self.trace_, self.n_evaluations_ = tuned.trace_, tuned.n_evaluations_
+        self._tuned_trials = tuned.selection_.trials
         return self
+
+    def _halves(self, y: ArrayLike) -> tuple[Rows, Rows]:
+        """Return the numbers of the rows that tune and of those that are fitted, with the classes in equal shares."""
+        # A copy, so that a generator gives the same halves whenever it is asked for these rows.
+        seed = 0 if self.random_state is None else copy.deepcopy(self.random_state)
+        labels = self._stratify(y)
+        if labels is not None and np.min(np.unique(labels, return_counts=True)[1]) < 2:
+            raise ValueError(
+                "calibration='split' needs two rows of every class, one for each half; a class has one. Add rows of it, or "
+                "use calibration='same'."
+            )
+        rows = np.arange(np.shape(y)[0])
+        tuning, fitted = train_test_split(rows, test_size=0.5, stratify=labels, random_state=seed)
+        return np.sort(tuning), np.sort(fitted)
+
+    @property
+    def _trials(self) -> Trials:
+        """What was compared."""
+        return self._tuned_trials if self._split else self.selection_.trials
 
 
 def _with_columns(K: Matrix, rows: Rows) -> Matrix:
