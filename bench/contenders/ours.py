@@ -24,7 +24,7 @@ from foldless import (
 )
 from foldless.core.optional_imports import import_extra
 
-# Dask's workers give memory back after every array, which doubles the seconds of a pass over the rows.
+# Dask's workers give memory back to the system early, which can slow a pass over the rows down.
 KEEPING_MEMORY = {
     f"distributed.nanny.pre-spawn-environ.MALLOC_{name}_THRESHOLD_": 2**30 for name in ("TRIM", "MMAP")
 }

@@ -18,7 +18,8 @@ from foldless.machines.smooth import SmoothMachine
 from foldless.machines.svm import SupportVectorMachine
 
 MIN_CLASSES = 3
-# Logarithm of the best C over that of the least-squares machine with the same kernel; medians over glass, anneal, usps and letter.
+# Roughly the logarithm of the best C over that of the least-squares machine with the same kernel: on one split each of glass, anneal, usps
+# and letter it was -0.3 to 1.7 and -2.9 to 0. It only says where the search of the machine itself begins.
 LOGISTIC_LOG_RATIO, SVM_LOG_RATIO = 1.5, -1.0
 
 
