@@ -6,7 +6,14 @@ from sklearn.datasets import make_blobs, make_classification
 from sklearn.gaussian_process.kernels import RBF
 
 from foldless.criteria import LOO, HyperPrior, loo_outputs
-from foldless.criteria.derivatives.refits import Refits, second_step_changes
+from foldless.criteria.derivatives.refits import (
+    NEGLIGIBLE_CHANGES,
+    Refits,
+    one_step_outputs,
+    second_step_bounds,
+    second_step_changes,
+    second_steps,
+)
 from foldless.datasets import make_ripley
 from foldless.grams import DenseGram, LowRankGram
 from foldless.grams.builders import DenseBuilder
@@ -95,6 +102,29 @@ def test_no_row_is_doubtful_where_the_loss_is_nearly_quadratic():
     assert np.sum(changes) < 1e-2 * total
     assert np.max(changes) < 1e-4 * total
     assert LOO().corrected(solution) == LOO()
+
+
+@pytest.mark.parametrize("C", [1e-1, 1e1, 1e3])
+@pytest.mark.parametrize("seed", range(4))
+def test_second_steps_keep_to_their_bounds(seed, C):
+    X, y = nearly_separable(seed, 1.0, n=80)
+    column = solve(DenseGram(RBF(4.0)(X)), y, C).columns[0]
+    bounds, steps = second_step_bounds(column), second_steps(column, np.arange(80))
+    known = np.isfinite(bounds)
+    # Over a step of half their own scale curvatures grow by a factor of exp(1/2) at most.
+    assert np.all(np.abs(steps[known]) <= np.exp(0.5) * bounds[known])
+    assert known.any()
+
+
+@pytest.mark.parametrize("C", [1e-1, 1e1, 1e3])
+def test_rows_that_are_not_asked_change_the_loss_by_less_than_a_thousandth(C):
+    X, y = nearly_separable(0, 1.0, n=80)
+    column = solve(DenseGram(RBF(4.0)(X)), y, C).columns[0]
+    u, loss = one_step_outputs(column), column.machine.loss
+    exact = np.abs(loss.value(y, u + second_steps(column, np.arange(80))) - loss.value(y, u))
+    changes, total = second_step_changes(column)
+    # The bounds are those of the leading order: twice the fraction is a bound of all orders.
+    assert np.sum(np.abs(changes - exact)) <= 2 * NEGLIGIBLE_CHANGES * total
 
 
 @pytest.mark.parametrize("C", [1e2, 1e4, 1e6])

@@ -7,11 +7,19 @@ the other rows, and a second step with the old curvature would move the output o
 .. math:: \Delta_i = \frac1{k_i} \sum_{j \ne i} V_{ij} r_j, \qquad r_j = a_j(z_j + \delta_j) - a_j + w_j \delta_j.  \tag{1}
 
 Further steps of this kind may diverge, so that (1) corrects nothing. But where it is small one step is enough, and where
-it is not the row is refitted. A refit is a solution :math:`z^{(i)}` of its own, and a loss
-:math:`g = \ell'(y_i, z^{(i)}_i)` at its row i has the derivatives
+it is not the row is refitted.
+
+Most rows need not be asked. With :math:`\rho = \max_j |w'_j| / w_j`, to leading order :math:`|r_j| \le \rho w_j \delta_j^2 / 2`,
+and since :math:`V W V \preceq V`,
+
+.. math:: |\Delta_i| \le \frac{\rho\, d_i}{2} \frac{|\varphi_i a_i| V_{ii}}{k_i^2}, \qquad
+          d_i = \frac{|\varphi_i a_i|}{k_i} \sqrt{V_{ii} \max_j V_{jj}} \ge \max_j |\delta_j|.  \tag{2}
+
+A refit is a solution :math:`z^{(i)}` of its own, and a loss :math:`g = \ell'(y_i, z^{(i)}_i)` at its row i has the
+derivatives
 
 .. math:: \frac{d}{dK} = \tfrac{C g}2 (p\, a' + a\, p'), \quad p = (I - W V) e_i, \qquad
-          \frac{d}{d\log C} = g\, (V a)_i,  \tag{2}
+          \frac{d}{d\log C} = g\, (V a)_i,  \tag{3}
 
 with :math:`a`, :math:`W` and :math:`V` of the refit.
 """
@@ -25,19 +33,34 @@ from foldless.core.contracts import Adjoint, Vector
 from foldless.core.errors import NotPositiveDefinite, Undefined
 from foldless.core.gram import Rows
 from foldless.grams.adjoints import add_symmetric
-from foldless.grams.dense import DenseFactor
 from foldless.machines.smooth import SmoothSolution, WarmStart
 
 # Columns of V that are computed at a time.
 COLUMNS_AT_A_TIME = 256
+# Changes of the loss by second steps, as a fraction of the loss of all rows, that are known well enough from their bounds.
+NEGLIGIBLE_CHANGES = 1e-3
+# Longest step, in units of the distance over which curvatures change, for which the leading order is a bound.
+LEADING_ORDER_STEP = 0.5
 
 
 def second_step_changes(solution: SmoothSolution) -> tuple[Vector, float]:
-    """Return by how much a second step (1) would change the left-out loss of every row, and the loss of all rows."""
+    """Return by how much a second step (1) would change the left-out loss of every row, and the loss of all rows.
+
+    Rows whose changes are together below a thousandth of the loss by eq. (2) have that bound in place of the change.
+    """
     loss, y, v = solution.machine.loss, solution.y, solution.v
-    u, step = one_step_outputs(solution), second_steps(solution)
+    u = one_step_outputs(solution)
     losses = v * loss.value(y, u)
-    return np.abs(v * loss.value(y, u + step) - losses), float(np.sum(losses))
+    total = float(np.sum(losses))
+    bounds = second_step_bounds(solution)
+    unknown = np.isinf(bounds)
+    changes = np.abs(v * loss.derivatives(y, u)[0]) * np.where(unknown, 0.0, bounds)
+    changes[unknown] = np.inf
+    smallest_first = np.argsort(changes, kind="stable")
+    asked = np.sort(smallest_first[np.cumsum(changes[smallest_first]) > NEGLIGIBLE_CHANGES * total])
+    after = v[asked] * loss.value(y[asked], u[asked] + second_steps(solution, asked))
+    changes[asked] = np.abs(after - losses[asked])
+    return changes, total
 
 
 def one_step_outputs(solution: SmoothSolution) -> Vector:
@@ -45,20 +68,27 @@ def one_step_outputs(solution: SmoothSolution) -> Vector:
     return solution.z - solution.fraction_of_one_row * solution.a * solution.V / solution.one_minus_leverage
 
 
-def second_steps(solution: SmoothSolution) -> Vector:
-    """Return what a second step with the old curvature would add to the output of every left-out row; eq. (1)."""
-    n = solution.gram.n
-    parts = [np.arange(i, min(i + COLUMNS_AT_A_TIME, n)) for i in range(0, n, COLUMNS_AT_A_TIME)]
-    return np.concatenate([_second_steps_of(solution, rows) for rows in parts])
+def second_step_bounds(solution: SmoothSolution) -> Vector:
+    """Return bounds of the second steps; eq. (2), and infinity where the first step is too long for it."""
+    s = solution
+    curved = s.w > 0
+    ratio = float(np.max(np.abs(s.dw[curved]) / s.w[curved], initial=0.0))
+    pull = np.abs(s.fraction_of_one_row * s.a) / s.one_minus_leverage
+    longest = ratio * pull * np.sqrt(s.V * np.max(s.V))
+    return np.where(longest < LEADING_ORDER_STEP, longest / 2 * pull * s.V / s.one_minus_leverage, np.inf)
+
+
+def second_steps(solution: SmoothSolution, rows: Rows) -> Vector:
+    """Return what a second step with the old curvature would add to the outputs of some left-out rows; eq. (1)."""
+    parts = [rows[i : i + COLUMNS_AT_A_TIME] for i in range(0, len(rows), COLUMNS_AT_A_TIME)]
+    return np.concatenate([np.zeros(0), *(_second_steps_of(solution, part) for part in parts)])
 
 
 def _second_steps_of(solution: SmoothSolution, rows: Rows) -> Vector:
     s, columns = solution, np.arange(len(rows))
-    V = (
-        s.C * s.factor.V[:, rows]
-        if isinstance(s.factor, DenseFactor)
-        else s.covariance(np.eye(s.gram.n)[:, rows])
-    )
+    units = np.zeros((s.gram.n, len(rows)))
+    units[rows, columns] = 1
+    V = s.covariance(units)
     k = s.one_minus_leverage[rows]
     delta = -V * (s.fraction_of_one_row * s.a)[rows] / k
     a = -s.v[:, None] * s.machine.loss.derivatives(s.y[:, None], s.z[:, None] + delta)[0]
@@ -96,7 +126,7 @@ class Refits:
         return np.array([fit.z[i] for i, fit in zip(self.rows, self.fits, strict=True)])
 
     def add_derivatives(self, g: Vector, adjoint: Adjoint, slope: Vector) -> tuple[Adjoint, Vector]:
-        """Return adjoint and slope of a cost plus (2) for every row.
+        """Return adjoint and slope of a cost plus (3) for every row.
 
         Parameters
         ----------
@@ -113,7 +143,7 @@ class Refits:
 
 
 def _derivatives(i: int, fit: SmoothSolution, g: float) -> tuple[Vector, Vector, float]:
-    """Return g p, a and the slope of eq. (2)."""
+    """Return g p, a and the slope of eq. (3)."""
     unit = np.zeros(fit.gram.n)
     unit[i] = g
     column = fit.covariance(unit)
