@@ -40,11 +40,11 @@ from foldless.searches.run import TIME_SLACK
 from foldless.tuning.forms import FittedForm, loses
 from foldless.tuning.last_fit import LastFit
 from foldless.tuning.objective import UNDEFINED_ERRORS, Objective, left_out_losses, with_parameters
-from foldless.tuning.pilot import pilot_of
+from foldless.tuning.pilot import log_ratios, pilot_of, searched_columns
 from foldless.tuning.polish import POLISH_MAX_EVALUATIONS, cell_objective
 from foldless.tuning.result import Selection
 from foldless.tuning.row_blocks import BlockObjective, Rows, search_stages
-from foldless.tuning.search_space import SearchSpace
+from foldless.tuning.search_space import SearchSpace, is_length_scale
 from foldless.tuning.shared_cache import SharedGrams
 
 # A regularisation is at its bound if it is closer than this fraction of the range.
@@ -256,11 +256,30 @@ class CandidateTuner:
         """Yield every stage of the search when it is over; a stage that was cut short is the last."""
         self.last_fit.check(kernel)
         space, section = self.space(kernel), self.section(kernel, number)
-        yield from self.search_each(self.objectives(kernel), space, section)
+        if not self.keeps_kernel_of_pilot:
+            yield from self.search_each(self.objectives(kernel), space, section)
+            return
+        assert self.pilot is not None
+        for stage in self.search_each(self.pilot.objectives(kernel), space, section):
+            yield stage
+        if not stage.outcome.stop.cut_short:
+            yield self.search_C(stage, kernel, section)
+
+    def search_C(self, stage: "Stage", kernel: Kernel, section: str) -> "Stage":
+        """Search for C alone, on some of the classes, after a stage of the pilot that chose the kernel."""
+        ratios = log_ratios(self.machine)
+        assert ratios is not None
+        step = ratios.length_scale * is_length_scale(kernel)
+        space = self.space(kernel).with_kernel(stage.outcome.best.theta, step)
+        few_classes = replace(self, Y=self.Y[:, searched_columns(self.Y)])
+        objective, begun = few_classes.on_blocks(kernel, self.stages[-1]), time.perf_counter() - stage.seconds
+        return self.search_on(objective, space, stage, begun, f"{section}.C", from_optima=False)
 
     def finish(self, stage: "Stage", kernel: Kernel, number: int = 0) -> "Stage":
         """Search on to full accuracy after the last stage, and again with the criterion corrected where it misleads."""
         space, section = self.space(kernel), self.section(kernel, number)
+        if self.keeps_kernel_of_pilot:
+            space = space.with_kernel(stage.outcome.best.theta)
         begun = time.perf_counter() - stage.seconds
         if self.roughly and stage.objective.rows_at_once == len(self.Y) and not stage.outcome.stop.cut_short:
             fine = replace(self, roughly=False, search=self.search.near_optimum(stage.steps))
@@ -310,6 +329,11 @@ class CandidateTuner:
         piloted = isinstance(self.criterion, PILOTED_CRITERIA)
         machine = pilot_of(self.machine, self.Y.shape[1]) if piloted else None
         return None if machine is None else replace(self, machine=machine, criterion=LOO())
+
+    @property
+    def keeps_kernel_of_pilot(self) -> bool:
+        """Whether the machine itself searches only for C after its pilot."""
+        return self.pilot is not None and len(self.stages) > 1 and not self.last_fit.names_landmarks
 
     @cached_property
     def stages(self) -> list[list[Rows]]:
@@ -536,7 +560,8 @@ class CandidateTuner:
     def start_after(self, stage: Stage) -> Any:
         """Return the start of a fit to all rows at the best point of a stage; None if it is not known."""
         starts, searched = stage.outcome.warm_start, stage.objective
-        if starts is None or searched.n_rows < len(self.Y):
+        of_all_classes = searched.n_separate_fits == self.machine.n_separate_fits(self.Y.shape[1])
+        if starts is None or searched.n_rows < len(self.Y) or not of_all_classes:
             return None
         if isinstance(searched, BlockObjective) and searched.rows is not None:
             return self.machine.joined_start(starts, searched.rows, len(self.Y))

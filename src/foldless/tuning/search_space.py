@@ -5,7 +5,7 @@ alike.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -73,6 +73,15 @@ class SearchSpace:
         box = Box(bounds[:, 0], bounds[:, 1])
         extra = sobol_starts(box, n_starts - len(starts)) if box.size else []
         return cls(box, starts + extra, len(kernel.theta))
+
+    def with_kernel(self, theta: Vector, step: Vector | float = 0.0) -> "SearchSpace":
+        """Return the space of the regularisation alone, with the kernel a step away from that of ``theta``, where it begins."""
+        p = self.n_kernel_parameters
+        start = theta.copy()
+        start[:p] += step
+        start = self.box.clip(start)
+        low, high = (np.r_[start[:p], bound[p:]] for bound in (self.box.low, self.box.high))
+        return replace(self, box=Box(low, high), starts=[start])
 
     def kernels_of(self, points: Sequence[Vector], theta: Vector) -> list[Vector]:
         """Return the kernels at some points, each once, with the regularisation of ``theta``."""
