@@ -5,8 +5,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from joblib import hash as joblib_hash
@@ -16,13 +15,11 @@ from foldless.core.contracts import (
     Box,
     Machine,
     Matrix,
-    ObjectiveFunction,
     Outcome,
     Reading,
     Step,
     Stop,
     Vector,
-    Watch,
 )
 from foldless.core.errors import CriterionWarning, LandmarkWarning, SearchWarning, Undefined
 from foldless.core.memo import Memo, cached_property
@@ -44,130 +41,21 @@ from foldless.tuning.pilot import log_ratios, pilot_of, searched_columns
 from foldless.tuning.polish import POLISH_MAX_EVALUATIONS, cell_objective
 from foldless.tuning.result import Selection
 from foldless.tuning.row_blocks import BlockObjective, Rows, search_stages
+from foldless.tuning.run_options import RunOptions
 from foldless.tuning.search_space import SearchSpace, is_length_scale
 from foldless.tuning.shared_cache import SharedGrams
+from foldless.tuning.stage import Stage, StageObjective, operations
 
 # A regularisation is at its bound if it is closer than this fraction of the range.
 BOUND_FRACTION = 1e-3
-# A criterion on some hundred rows may be off by this fraction of its scale.
-SAMPLING_ERROR_FRACTION = 0.1
 # A rough search is as accurate as one on so many rows, or more.
 ROUGH_SEARCH_ROWS = 2000
 # Searches that follow the first one because its criterion was wrong at the point found.
 MAX_CORRECTIONS = 5
-# Criteria, all about left-out rows, whose optimum lies near that of the least-squares machine.
-PILOTED_CRITERIA = (LOO, Span, SmoothedSpan)
 # Evaluations of such a search where there are several blocks of rows.
 CORRECTED_MAX_EVALUATIONS = 10
-
-
-@dataclass(frozen=True, eq=False)
-class RunOptions:
-    """How a search is run; except by ending it early, these options do not change what is chosen.
-
-    Attributes
-    ----------
-    max_evaluations : int or None
-    time_budget : float or None
-        Seconds.
-    n_jobs : int or None
-    watch : callable or None
-        Called with every :class:`Step`.
-    checkpoint : path or None
-    on_interrupt : str
-        ``"keep"`` the best so far after Ctrl-C, or ``"raise"`` KeyboardInterrupt.
-    """
-
-    max_evaluations: int | None = None
-    time_budget: float | None = None
-    n_jobs: int | None = None
-    watch: Watch | None = None
-    checkpoint: str | Path | None = None
-    on_interrupt: str = "keep"
-
-    @property
-    def raises_interrupt(self) -> bool:
-        """Whether Ctrl-C ends everything."""
-        return self.on_interrupt == "raise"
-
-
-class StageObjective(ObjectiveFunction, Protocol):
-    """What a stage minimises."""
-
-    @property
-    def value_scale(self) -> float | None:
-        """Size of a large change of the criterion; ``None`` if that is the size of the value itself."""
-
-    @property
-    def n_rows(self) -> int:
-        """Rows of all its fits."""
-
-    @property
-    def rows_at_once(self) -> int:
-        """Rows of its largest fit."""
-
-    @property
-    def n_separate_fits(self) -> int:
-        """Fits of the same rows that an evaluation takes, one for every class."""
-
-    def corrected(self, theta: Vector, start: Any = None) -> "StageObjective":
-        """Return the objective with its criterion corrected if that misleads at ``theta``; itself if it holds."""
-
-
-@dataclass(frozen=True, eq=False)
-class Stage:
-    """The search on some rows, when it is over.
-
-    Attributes
-    ----------
-    objective : StageObjective
-    outcome : Outcome
-        The best step and the optima on these rows; the trace is that of all stages so far.
-    steps : tuple of Step
-        The steps on these rows.
-    seconds : float
-        Time of all stages so far.
-    """
-
-    objective: StageObjective
-    outcome: Outcome
-    steps: tuple[Step, ...]
-    seconds: float = 0.0
-
-    @property
-    def n_rows(self) -> int | None:
-        """Rows of the objective."""
-        return self.steps[-1].n_rows if self.steps else None
-
-    @property
-    def seconds_of_evaluation(self) -> float:
-        """Median time of an evaluation on these rows; 0 if there was none."""
-        return float(np.median([step.seconds for step in self.steps])) if self.steps else 0.0
-
-    def is_near_best(self, step: Step) -> bool:
-        """Return whether a step on these rows is worse than the best one by no more than sampling may explain."""
-        best = self.outcome.best.value
-        scale = abs(best) if self.objective.value_scale is None else self.objective.value_scale
-        return step.value <= best + SAMPLING_ERROR_FRACTION * scale
-
-    def at(self, theta: Vector) -> Step | None:
-        """Return the first step at a point, if there is one."""
-        return next((step for step in self.steps if np.array_equal(step.theta, theta)), None)
-
-    def after(self, stage: "Stage") -> "Stage":
-        """Return the stage together with an earlier one on the same rows: the better of their points is the best."""
-        lower = min(self.outcome, stage.outcome, key=lambda outcome: outcome.best.value)
-        outcome = replace(self.outcome, best=lower.best, optima=lower.optima)
-        return replace(self, outcome=outcome, steps=stage.steps + self.steps)
-
-    def within_budget(self, max_evaluations: int | None) -> "Stage":
-        """Return the stage as one that took all steps it was allowed, unless the budget of all stages ended it."""
-        spent = max_evaluations is not None and len(self.outcome.trace) >= max_evaluations
-        return self if self.outcome.stop != Stop.BUDGET or spent else self.ended_by(Stop.STEPS)
-
-    def ended_by(self, stop: Stop) -> "Stage":
-        """Return the stage as the last one, for another reason than its own."""
-        return replace(self, outcome=replace(self.outcome, stop=stop))
+# Criteria, all about left-out rows, whose optimum lies near that of the least-squares machine.
+PILOTED_CRITERIA = (LOO, Span, SmoothedSpan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,7 +140,7 @@ class CandidateTuner:
         self.warn_if_fooled(kernel, form, outcome)
         return self.selection(kernel, form, outcome, (step,))
 
-    def search_in_stages(self, kernel: Kernel, number: int = 0) -> Iterator["Stage"]:
+    def search_in_stages(self, kernel: Kernel, number: int = 0) -> Iterator[Stage]:
         """Yield every stage of the search when it is over; a stage that was cut short is the last."""
         self.last_fit.check(kernel)
         space, section = self.space(kernel), self.section(kernel, number)
@@ -265,7 +153,7 @@ class CandidateTuner:
         if not stage.outcome.stop.cut_short:
             yield self.search_C(stage, kernel, section)
 
-    def search_C(self, stage: "Stage", kernel: Kernel, section: str) -> "Stage":
+    def search_C(self, stage: Stage, kernel: Kernel, section: str) -> Stage:
         """Search for C alone, on some of the classes, after a stage of the pilot that chose the kernel."""
         ratios = log_ratios(self.machine)
         assert ratios is not None
@@ -275,7 +163,7 @@ class CandidateTuner:
         objective, begun = few_classes.on_blocks(kernel, self.stages[-1]), time.perf_counter() - stage.seconds
         return self.search_on(objective, space, stage, begun, f"{section}.C", from_optima=False)
 
-    def finish(self, stage: "Stage", kernel: Kernel, number: int = 0) -> "Stage":
+    def finish(self, stage: Stage, kernel: Kernel, number: int = 0) -> Stage:
         """Search on to full accuracy after the last stage, and again with the criterion corrected where it misleads."""
         space, section = self.space(kernel), self.section(kernel, number)
         if self.keeps_kernel_of_pilot:
@@ -289,7 +177,7 @@ class CandidateTuner:
 
     def search_each(
         self, objectives: Iterable[StageObjective], space: SearchSpace, section: str
-    ) -> Iterator["Stage"]:
+    ) -> Iterator[Stage]:
         """Yield the search on each objective, from the optima of the one before."""
         stage: Stage | None = None
         for i, objective in enumerate(objectives):
@@ -299,7 +187,7 @@ class CandidateTuner:
             if stage.outcome.stop.cut_short:
                 return
 
-    def fit_after(self, stage: "Stage", kernel: Kernel, number: int = 0) -> Selection:
+    def fit_after(self, stage: Stage, kernel: Kernel, number: int = 0) -> Selection:
         """Fit all rows at the best point of the last stage."""
         space, begun = self.space(kernel), time.perf_counter() - stage.seconds
         self.warn_if_cut_short(stage.outcome)
@@ -494,7 +382,7 @@ class CandidateTuner:
         left = _seconds_left(self.options.time_budget, begun)
         if left is None or self.options.time_budget is None:
             return False
-        expected = before.seconds_of_evaluation * _operations(objective) / _operations(before.objective)
+        expected = before.seconds_of_evaluation * operations(objective) / operations(before.objective)
         return left <= 0 or expected > left + TIME_SLACK * self.options.time_budget
 
     def _evaluations_left(self, before: Stage | None) -> int | None:
@@ -672,11 +560,6 @@ class CandidateTuner:
 
 def _seconds_left(time_budget: float | None, begun: float) -> float | None:
     return None if time_budget is None else begun + time_budget - time.perf_counter()
-
-
-def _operations(objective: StageObjective) -> float:
-    """Return what an evaluation costs, up to a factor: the cubes of the rows of its fits."""
-    return float(objective.n_rows) * objective.rows_at_once**2 * objective.n_separate_fits
 
 
 def _smaller(a: int | None, b: int | None) -> int | None:

@@ -24,11 +24,12 @@ from foldless.criteria.left_out import LeftOutLosses
 from foldless.grams.expansion import gradient_outer_product
 from foldless.kernels.metric import learned_metric, with_metric
 from foldless.machines.coefficients import expand
-from foldless.tuning.candidate import CandidateTuner, Stage
+from foldless.tuning.candidate import CandidateTuner
 from foldless.tuning.objective import UNDEFINED_ERRORS, left_out_losses
 from foldless.tuning.result import Selection
 from foldless.tuning.row_blocks import BlockObjective, Rows, row_blocks, stratified_order
 from foldless.tuning.search_space import is_length_scale, starts_near
+from foldless.tuning.stage import Stage
 
 # Rows on which metrics are learned and compared.
 METRIC_MAX_ROWS = 1200

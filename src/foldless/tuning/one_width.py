@@ -26,16 +26,12 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from foldless.core.contracts import Box, EvaluatesWithGradient, Evaluation, HasScale, Reading, Step, Vector
 from foldless.criteria.tied import Tied
-from foldless.tuning.candidate import (
-    CORRECTED_MAX_EVALUATIONS,
-    MAX_CORRECTIONS,
-    CandidateTuner,
-    Stage,
-)
+from foldless.tuning.candidate import CORRECTED_MAX_EVALUATIONS, MAX_CORRECTIONS, CandidateTuner
 from foldless.tuning.objective import Objective
 from foldless.tuning.result import Selection
 from foldless.tuning.row_blocks import BlockObjective
 from foldless.tuning.search_space import SearchSpace
+from foldless.tuning.stage import Stage
 
 # One width is kept unless widths that differ are better by so many nats, summed over the rows.
 MIN_GAIN_NATS = 1.0

@@ -10,10 +10,10 @@ from foldless.core.contracts import Box, Evaluation, Gram, HasScale, Machine, Ma
 from foldless.core.errors import CriterionWarning, SearchWarning, Undefined, UnreadableSolution
 from foldless.criteria.base import Criterion
 from foldless.searches import LBFGS
-from foldless.tuning.candidate import RunOptions
 from foldless.tuning.lookup import as_criterion
 from foldless.tuning.objective import UNDEFINED_ERRORS
 from foldless.tuning.result import Selection
+from foldless.tuning.run_options import RunOptions
 from foldless.tuning.search_space import SCALED_C_RANGE, regularisation_bounds, theta_of_log_C
 
 # Values of C that are evaluated before the descent, because there may be several minima.

@@ -9,11 +9,12 @@ from sklearn.gaussian_process.kernels import Kernel
 from foldless.core.contracts import Vector
 from foldless.core.errors import Undefined
 from foldless.criteria.left_out import LeftOutLosses
-from foldless.tuning.candidate import CandidateTuner, Stage
+from foldless.tuning.candidate import CandidateTuner
 from foldless.tuning.objective import Objective, left_out_losses
 from foldless.tuning.result import Trial
 from foldless.tuning.row_blocks import BlockObjective, Rows
 from foldless.tuning.search_space import starts_near
+from foldless.tuning.stage import Stage
 
 # A search that is accurate enough for some of the rows may end above its minimum by this fraction of the criterion's scale.
 ROUGH_FRACTION = 2e-3

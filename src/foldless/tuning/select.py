@@ -20,7 +20,7 @@ from foldless.criteria.base import Criterion
 from foldless.kernels.families import Families, families
 from foldless.kernels.metric import learned_metric
 from foldless.searches.base import Search
-from foldless.tuning.candidate import CandidateTuner, RunOptions
+from foldless.tuning.candidate import CandidateTuner
 from foldless.tuning.lookup import as_criterion, as_kernel, as_search, tied_for
 from foldless.tuning.metric_rounds import tune_rounds
 from foldless.tuning.one_width import tune_tied
@@ -28,6 +28,7 @@ from foldless.tuning.probe_grams import probe_grams
 from foldless.tuning.race import race
 from foldless.tuning.regularisation import with_tuned_regularisation
 from foldless.tuning.result import Selection, Trial, Trials
+from foldless.tuning.run_options import RunOptions
 from foldless.tuning.shared_cache import SharedGrams
 from foldless.tuning.validation_split import tune_with_early_stopping
 

@@ -1,0 +1,36 @@
+"""How a search is run: budgets, threads, checkpoints, and what Ctrl-C does."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from foldless.core.contracts import Watch
+
+
+@dataclass(frozen=True, eq=False)
+class RunOptions:
+    """How a search is run; except by ending it early, these options do not change what is chosen.
+
+    Attributes
+    ----------
+    max_evaluations : int or None
+    time_budget : float or None
+        Seconds.
+    n_jobs : int or None
+    watch : callable or None
+        Called with every :class:`Step`.
+    checkpoint : path or None
+    on_interrupt : str
+        ``"keep"`` the best so far after Ctrl-C, or ``"raise"`` KeyboardInterrupt.
+    """
+
+    max_evaluations: int | None = None
+    time_budget: float | None = None
+    n_jobs: int | None = None
+    watch: Watch | None = None
+    checkpoint: str | Path | None = None
+    on_interrupt: str = "keep"
+
+    @property
+    def raises_interrupt(self) -> bool:
+        """Whether Ctrl-C ends everything."""
+        return self.on_interrupt == "raise"
