@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from foldless import KernelClassifier, KernelLogisticRegression, KernelRegressor, KernelRidgeRegressor
 from foldless.core.errors import ConstantPredictionWarning, DataError, SearchWarning
 from foldless.estimators.preparation import ColumnScaler, Preparation
+from foldless.estimators.prepared_columns import PreparedColumns
 
 
 @pytest.fixture
@@ -236,3 +237,61 @@ def test_a_metric_is_not_learned_from_noise(seed):
     X, y = rng.normal(size=(90, 12)), rng.normal(size=90)
     model = KernelRegressor().fit(X, y)
     assert "metric" not in next(trial.name for trial in model.trials_ if "chosen" in trial.note)
+
+
+# Categories in an array, and the preparation as a step of a pipeline.
+
+
+@pytest.fixture
+def people(rng):
+    """A frame with a column of numbers and two of categories, both kinds with missing values, and two classes."""
+    ward, site = rng.choice(["A", "B", "C"], 90), rng.choice(["here", "there"], 90)
+    age = rng.normal(50, 10, 90)
+    y = (ward == "B") ^ (age > 50) ^ (rng.random(90) < 0.1)
+    gaps = rng.random((2, 90)) < 0.1
+    ward = np.where(gaps[0], None, ward)
+    return pd.DataFrame({"age": np.where(gaps[1], np.nan, age), "ward": ward, "site": site}), y
+
+
+def test_an_array_of_codes_is_the_same_as_a_frame_of_categories(people):
+    frame, y = people
+    X = np.column_stack([frame["age"], *(pd.factorize(frame[name])[0] for name in ("ward", "site"))])
+    X = np.where(X == -1, np.nan, X)  # factorize writes -1 for a missing category
+    from_frame = KernelClassifier(random_state=0).fit(frame, y)
+    from_array = KernelClassifier(random_state=0, categorical_features=[1, 2]).fit(X, y)
+    assert from_array.column_codes_.categorical == from_frame.column_codes_.categorical == [1, 2]
+    np.testing.assert_allclose(from_array.predict_proba(X), from_frame.predict_proba(frame), rtol=1e-9)
+    unseen = X[:1].copy()
+    unseen[0, 1] = 99
+    assert from_array.column_codes_.encode(unseen)[0, 1] == -1
+
+
+def test_named_columns_of_a_frame_hold_categories_too(people):
+    frame, y = people
+    coded = frame.assign(ward=pd.factorize(frame["ward"], use_na_sentinel=False)[0])
+    plain = KernelClassifier(random_state=0).fit(frame, y)
+    named = KernelClassifier(random_state=0, categorical_features=["ward"]).fit(coded, y)
+    np.testing.assert_allclose(named.predict_proba(coded), plain.predict_proba(frame), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("asked", "X", "words"),
+    [
+        ([7], np.eye(6), "categorical_features names column 7, but X has 6 columns"),
+        (["age"], np.eye(6), "categorical_features holds the name 'age', which needs a data frame"),
+        ([0], sp.csr_array(np.eye(6)), "categorical_features needs .* got a sparse matrix"),
+    ],
+)
+def test_categories_that_cannot_be_found_are_named(asked, X, words):
+    with pytest.raises(ValueError, match=words):
+        KernelClassifier(categorical_features=asked).fit(X, [0, 1] * 3)
+
+
+def test_the_step_and_the_chosen_machine_are_the_default_estimator(people):
+    frame, y = people
+    model = KernelClassifier(random_state=0).fit(frame, y)
+    step = PreparedColumns.of(model)
+    expected = model.predict_proba(frame)
+    np.testing.assert_array_equal(model.best_estimator_.predict_proba(step.transform(frame)), expected)
+    np.testing.assert_array_equal(PreparedColumns().fit(frame).transform(frame), step.transform(frame))
+    assert step.get_feature_names_out().tolist() == ["age", "ward", "site", "age is missing"]

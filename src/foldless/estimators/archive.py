@@ -59,6 +59,7 @@ OTHER_TYPES = (
     "foldless.estimators.kernel_search.left_out_twin.RegressorTwin",
     "foldless.estimators.preparation.ColumnScaler",
     "foldless.estimators.preparation.Preparation",
+    "foldless.estimators.prepared_columns.PreparedColumns",
     "foldless.estimators.uncertainty.training_rows.TrainingRows",
     "foldless.grams.cells.Cell",
     "foldless.grams.cells.CellTree",

@@ -15,28 +15,27 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from foldless.core.contracts import Stop, Vector
 from foldless.core.errors import BoundWarning, ManyParametersWarning, SearchWarning
-from foldless.core.magnitude import SMALLEST, check_magnitude
 from foldless.core.targets import MIN_ROWS
-from foldless.core.text_columns import naming_text_columns
 from foldless.estimators.base import BaseKernelEstimator, Seed
 from foldless.estimators.callbacks import CallbackMixin
-from foldless.estimators.columns import ColumnCodes, dense_columns, learn_codes
+from foldless.estimators.columns import ColumnCodes, learn_codes
 from foldless.estimators.dask_collections import is_dask
 from foldless.estimators.dask_fit import TUNED_MAX_ROWS, checked_collection
 from foldless.estimators.doc_links import DocLinkMixin
 from foldless.estimators.parameter_names import ParameterNamesMixin
 from foldless.estimators.preparation import Preparation
+from foldless.estimators.prepared_columns import read_rows
 from foldless.estimators.uncertainty.learning_curve import LearningCurve
 from foldless.estimators.validation import check_options, checked_weights
+from foldless.kernels.columns import Selector
 from foldless.kernels.families import METRIC, SOFTENED, WIDTHS, Families, families
 from foldless.tuning.result import Trials
 
@@ -52,7 +51,9 @@ class BaseDefault(DocLinkMixin, ParameterNamesMixin, CallbackMixin, BaseEstimato
     column_codes_: ColumnCodes | None
     preparation_: Preparation
 
-    calibration: str = "same"  # of a model that was saved before there was a choice
+    # Those of a model that was saved before there was a choice.
+    calibration: str = "same"
+    categorical_features: Selector = None
     _many_classes: bool = False  # whether there are more than two
     _explained_parameters = dict.fromkeys(
         ("kernel", "criterion", "C", "alpha"),
@@ -69,6 +70,7 @@ class BaseDefault(DocLinkMixin, ParameterNamesMixin, CallbackMixin, BaseEstimato
         verbose: int = 0,
         on_interrupt: str = "raise",
         calibration: str = "same",
+        categorical_features: Selector = None,
     ):
         self.time_budget = time_budget
         self.scale = scale
@@ -77,6 +79,7 @@ class BaseDefault(DocLinkMixin, ParameterNamesMixin, CallbackMixin, BaseEstimato
         self.verbose = verbose
         self.on_interrupt = on_interrupt
         self.calibration = calibration
+        self.categorical_features = categorical_features
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -93,8 +96,8 @@ class BaseDefault(DocLinkMixin, ParameterNamesMixin, CallbackMixin, BaseEstimato
         check_options(self)
         if is_dask(X):
             return self._fit_collection(X, y, sample_weight)
-        self.column_codes_ = learn_codes(X)
-        points, targets = self._validated(X, y, ensure_min_samples=MIN_ROWS, **checks)
+        self.column_codes_ = learn_codes(X, self.categorical_features)
+        points, targets = read_rows(self, self.column_codes_, X, y, ensure_min_samples=MIN_ROWS, **checks)
         weights = checked_weights(sample_weight, points)
         categorical = [] if self.column_codes_ is None else self.column_codes_.categorical
         model = self._machine(targets, time_budget=self.time_budget)
@@ -123,30 +126,6 @@ class BaseDefault(DocLinkMixin, ParameterNamesMixin, CallbackMixin, BaseEstimato
             )
         return self
 
-    def _validated(self, X: Any, *y: Any, **checks: Any) -> Any:
-        """Return the rows as numbers, with missing ones unless the matrix is sparse; and the targets, if given."""
-        frame = dense_columns(X if self.column_codes_ is None else self.column_codes_.encode(X))
-        # scikit-learn has a name for a sparse matrix that may hold missing values, but kernels have none.
-        finite = True if sp.issparse(X) else "allow-nan"
-        numbers = y if checks.get("y_numeric") else ()
-        with naming_text_columns(frame, *numbers):
-            for one in numbers:
-                if np.asarray(one).dtype.kind in "US":  # scikit-learn leaves texts to whoever computes
-                    np.asarray(one, dtype=float)
-            rows = validate_data(
-                self,
-                frame,
-                *y,
-                accept_sparse="csr",
-                dtype=np.float64,
-                order="C",  # the digits of sums depend on it
-                ensure_all_finite=finite,
-                **checks,
-            )
-        points = rows[0] if y else rows
-        check_magnitude(points, "X", smallest=SMALLEST if y else 0.0)
-        return rows
-
     def _kernels(self, Z: Any, weights: Vector) -> Families:
         """Return the families to compare, for rows that count, and what challenges the best of them."""
         found = families(Z[weights > 0], self.preparation_.prepared_categorical)
@@ -168,7 +147,7 @@ class BaseDefault(DocLinkMixin, ParameterNamesMixin, CallbackMixin, BaseEstimato
     def _points(self, X: ArrayLike) -> Any:
         """Return new rows as the chosen estimator needs them."""
         check_is_fitted(self)
-        return self.preparation_(self._validated(X, reset=False))
+        return self.preparation_(read_rows(self, self.column_codes_, X, reset=False))
 
     def refit_left_out(self, rows: ArrayLike | None = None) -> Self:
         """Replace the left-out models of some training rows by refits.

@@ -1,15 +1,17 @@
-"""Columns of data frames: kernels that choose some by name, and codes for those that hold categories."""
+"""Columns of tables: kernels that choose some by name, and codes for those that hold categories."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, WhiteKernel
 
+from foldless.core.errors import DataError
 from foldless.core.text_columns import check_unique_names
 from foldless.kernels import Categorical, Columns
-from foldless.kernels.columns import bind_columns
+from foldless.kernels.columns import Selector, bind_columns, column_indices
 
 # Beginnings of the names that pandas and polars give to the types of columns with categories.
 CATEGORY_DTYPES = ("category", "categorical", "enum", "str", "utf8", "bool")
@@ -25,7 +27,7 @@ def bound_kernels(kernel: str | Kernel | Sequence[str | Kernel], X: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class ColumnCodes:
-    """The categories of a data frame: how its columns of texts, truth values and categories become numbers.
+    """The categories of a table: how its columns of texts, truth values and categories become numbers.
 
     A category is the number of its level. A level that is not listed becomes -1, which matches nothing. A missing value is
     a level of its own, ``None``, if there was one in training.
@@ -33,13 +35,16 @@ class ColumnCodes:
     Attributes
     ----------
     names : list
-        All columns.
+        All columns; numbers from 0 for an array.
     levels : dict from names to lists
         The levels of every column that holds categories.
+    of_array : bool
+        Whether they were learned from an array, so that columns are found by place and not by name.
     """
 
     names: list[Any]
     levels: dict[Any, list[Any]]
+    of_array: bool = False
 
     @property
     def categorical(self) -> list[int]:
@@ -47,7 +52,9 @@ class ColumnCodes:
         return [i for i, name in enumerate(self.names) if name in self.levels]
 
     def encode(self, X: Any) -> Any:
-        """Return a data frame with codes in place of categories; an array must hold codes already and stays as it is.
+        """Return a table with codes in place of categories.
+
+        If the categories are those of a data frame, an array must hold codes already and stays as it is.
 
         Examples
         --------
@@ -58,16 +65,25 @@ class ColumnCodes:
         0   50   1.0
         1   60  -1.0
         """
+        if self.of_array:
+            return self._encoded_array(X)
         if not is_frame(X):
             return X
-        return type(X)({name: self._encoded(X, name) for name in X.columns})
+        columns = {name: X[name] for name in X.columns}
+        coded = {name: self._coded(name, X[name].to_list()) for name in columns if name in self.levels}
+        return type(X)(columns | coded)
 
-    def _encoded(self, X: Any, name: Any) -> Any:
-        if name not in self.levels:
-            return X[name]
+    def _encoded_array(self, X: Any) -> Any:
+        if issparse(X) or np.shape(X)[1:] != (len(self.names),):  # whoever reads it will say what is wrong
+            return X
+        coded = _as_array(X).copy()
+        for place in self.levels:
+            coded[:, place] = self._coded(place, coded[:, place].tolist())
+        return coded
+
+    def _coded(self, name: Any, values: list[Any]) -> Any:
         number = {level: float(code) for code, level in enumerate(self.levels[name])}
-        values = _plain_values(X, name)
-        return np.array([number.get(value, UNKNOWN_CODE) for value in values])
+        return np.array([number.get(value, UNKNOWN_CODE) for value in map(_plain, values)])
 
 
 def number_columns(kernel: str | Kernel, n_columns: int) -> set[int]:
@@ -118,14 +134,56 @@ def codes_for(kernel: Any, X: Any) -> ColumnCodes | None:
     return ColumnCodes(codes.names, levels) if levels else None
 
 
-def learn_codes(X: Any) -> ColumnCodes | None:
-    """Return the categories of a data frame; ``None`` for anything else, and for a frame of numbers only."""
+def learn_codes(X: Any, asked: Selector = None) -> ColumnCodes | None:
+    """Return the categories of a data frame, and those of the columns that were asked for; ``None`` if there are none.
+
+    Parameters
+    ----------
+    X : data frame, array or sparse matrix
+    asked : selector, optional
+        Columns that hold categories even if their type does not tell; see :class:`foldless.kernels.Columns`.
+
+    Examples
+    --------
+    >>> learn_codes(np.array([[0.5, 3.0], [1.5, 7.0], [2.5, np.nan]]), asked=[1]).levels
+    {1: [3.0, 7.0, None]}
+    """
     if not is_frame(X):
-        return None
+        return _learn_array_codes(X, asked)
     check_unique_names(X)
     names = list(X.columns)
-    levels = {name: _levels(X, name) for name in names if _holds_categories(X, name)}
+    chosen = {names[i] for i in _asked_places(asked, names, X)}
+    levels = {
+        name: _levels(X[name].to_list()) for name in names if name in chosen or _holds_categories(X, name)
+    }
     return ColumnCodes(names, levels) if levels else None
+
+
+def _learn_array_codes(X: Any, asked: Selector) -> ColumnCodes | None:
+    if asked is None or len(np.shape(X)) != 2:  # no table: whoever reads it will say so
+        return None
+    n_columns = np.shape(X)[1]
+    places = _asked_places(asked, range(n_columns))
+    if not places:
+        return None
+    if issparse(X):
+        raise DataError(
+            "categorical_features needs a data frame or a dense array, got a sparse matrix: pass X.toarray()."
+        )
+    values = _as_array(X)
+    levels = {place: _levels(values[:, place].tolist()) for place in sorted(places)}
+    return ColumnCodes(list(range(n_columns)), levels, of_array=True)
+
+
+def _asked_places(asked: Selector, names: Sequence[Any], frame: Any = None) -> list[int]:
+    if asked is None or (isinstance(asked, Sized) and len(asked) == 0):
+        return []
+    return column_indices(asked, names, frame, "categorical_features")
+
+
+def _as_array(X: Any) -> Any:
+    """Return an array that keeps texts and numbers apart."""
+    return X if isinstance(X, np.ndarray) else np.asarray(X, dtype=object)
 
 
 def dense_columns(X: Any) -> Any:
@@ -170,13 +228,25 @@ def _holds_categories(X: Any, name: Any) -> bool:
     return dtype.startswith("obj") and any(isinstance(value, str | bool) for value in X[name].to_list())
 
 
-def _levels(X: Any, name: Any) -> list[Any]:
-    """Return the different values, sorted as texts, with a missing one last."""
-    return sorted(set(_plain_values(X, name)), key=lambda value: (value is None, str(value)))
+def _levels(values: list[Any]) -> list[Any]:
+    """Return the different values: numbers in their order, then texts in theirs, then a missing one.
+
+    Examples
+    --------
+    >>> _levels(["b", 10, None, 2, "a"])
+    [2, 10, 'a', 'b', None]
+    """
+    return sorted(set(map(_plain, values)), key=_place_in_order)
 
 
-def _plain_values(X: Any, name: Any) -> list[Any]:
-    return [None if _is_missing(value) else value for value in X[name].to_list()]
+def _place_in_order(level: Any) -> tuple[int, float, str]:
+    if isinstance(level, int | float):
+        return 0, float(level), ""
+    return (2 if level is None else 1), 0.0, str(level)
+
+
+def _plain(value: Any) -> Any:
+    return None if _is_missing(value) else value
 
 
 def _is_missing(value: Any) -> bool:

@@ -28,7 +28,8 @@ class KernelClassifier(ClassifierMixin, BaseDefault):
     """Classifier for those who do not want to choose: kernel, metric and C by leave-one-out, probabilities and sets included.
 
     Columns are standardised, those of two values by half their distance; texts, truth values and categories of a data frame are
-    understood; a missing number is replaced by the mean of its column, and a further column tells the machine that it was missing.
+    understood, and so are the columns that ``categorical_features`` names; a missing number is replaced by the mean of its column,
+    and a further column tells the machine that it was missing.
     Then families of kernels compete with kernel logistic regression (with least squares if there are more than two classes, and
     rows times classes are more than 5000).
     Softened columns challenge the winner, and so do, if there are two classes and at most 50 columns, a width per feature and, up
@@ -40,7 +41,7 @@ class KernelClassifier(ClassifierMixin, BaseDefault):
         Seconds for the whole choice. ``None`` takes about as long as six fits with one width: six families, of which
         the worse ones are dropped early, and three challengers with at most four times the evaluations of the winner. The result
         does then not depend on the clock.
-    :shared: scale random_state n_jobs verbose on_interrupt calibration
+    :shared: scale random_state n_jobs verbose on_interrupt calibration categorical_features
 
     Attributes
     ----------
@@ -177,7 +178,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, BaseDefault):
     """Regressor for those who do not want to choose: kernel, metric and alpha by leave-one-out, intervals included.
 
     Columns are standardised, those of two values by half their distance; texts, truth values and categories of a data frame are
-    understood; a missing number is replaced by the mean of its column, and a further column tells the machine that it was missing.
+    understood, and so are the columns that ``categorical_features`` names; a missing number is replaced by the mean of its column,
+    and a further column tells the machine that it was missing.
     Then families of kernels compete with kernel ridge regression; softened columns, up to 50 columns a width per feature and, up to
     5000 rows, a learned metric challenge the winner. Columns that never change are left out.
 
@@ -187,7 +189,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, BaseDefault):
         Seconds for the whole choice. ``None`` takes about as long as six fits with one width: six families, of which
         the worse ones are dropped early, and three challengers with at most four times the evaluations of the winner. The result
         does then not depend on the clock.
-    :shared: scale random_state n_jobs verbose on_interrupt calibration
+    :shared: scale random_state n_jobs verbose on_interrupt calibration categorical_features
 
     Attributes
     ----------

@@ -48,6 +48,9 @@ on_interrupt : {"raise", "keep"}, default="raise"
 calibration : {"same", "split"}, default="same"
     Rows behind intervals and sets. ``"same"`` tunes and fits all rows; ``"split"`` tunes on one half and fits the other, so
     that the guarantee holds for any number of rows; see :meth:`guarantee`.
+categorical_features : list of int or str, mask, slice or callable, default=None
+    Columns that hold categories although their type does not tell: those of an array, or codes in a data frame. Texts, truth values
+    and categories of a data frame need not be named.
 kernel_ : Kernel
     The chosen kernel.
 C_ : float
@@ -87,7 +90,7 @@ relevance_ : array of shape (d,)
     How much of the change of the fitted function is along each column, in units of its standard deviation: the diagonal of
     the average gradient outer product over ``X_fit_``, with sum 1. It is computed on demand.
 column_codes_ : ColumnCodes or None
-    The categories of a data frame that was fitted with ``kernel="auto"``.
+    The categories of a table that was fitted with ``kernel="auto"``.
 partitions_ : PartitionedFit or None
     Rows, form and left-out loss of a fit to a Dask collection; None after a fit to arrays.
 trace_ : Trace

@@ -62,7 +62,9 @@ class Columns(InputMap):
         return column_indices(self.columns, range(n_columns))
 
 
-def column_indices(columns: Selector, names: Sequence[Any], frame: Any = None) -> list[int]:
+def column_indices(
+    columns: Selector, names: Sequence[Any], frame: Any = None, parameter: str = "columns"
+) -> list[int]:
     """Return the numbers of the columns that a selector stands for.
 
     Parameters
@@ -72,6 +74,8 @@ def column_indices(columns: Selector, names: Sequence[Any], frame: Any = None) -
         All columns in order; numbers if they have no names.
     frame : data frame, optional
         What a callable is applied to.
+    parameter : str, default="columns"
+        What messages call the selector.
 
     Examples
     --------
@@ -81,49 +85,51 @@ def column_indices(columns: Selector, names: Sequence[Any], frame: Any = None) -
     ([1, 2], [0, 2])
     """
     if callable(columns):
-        columns = columns(_needed_frame(frame, "a callable"))
+        columns = columns(_needed_frame(frame, parameter, "a callable"))
     if isinstance(columns, slice):
         chosen = list(range(len(names)))[columns]
     else:
         listed = [columns] if isinstance(columns, str | int | np.integer) else list(columns)
-        chosen = _from_list(listed, names)
+        chosen = _from_list(listed, names, parameter)
     if not chosen:
-        raise ValueError(f"columns={columns!r} selects none of the {len(names)} columns.")
+        raise ValueError(f"{parameter}={columns!r} selects none of the {len(names)} columns.")
     return chosen
 
 
-def _from_list(listed: list[Any], names: Sequence[Any]) -> list[int]:
+def _from_list(listed: list[Any], names: Sequence[Any], parameter: str) -> list[int]:
     if listed and all(isinstance(one, bool | np.bool_) for one in listed):
         if len(listed) != len(names):
-            raise ValueError(f"columns is a mask of {len(listed)} columns, but X has {len(names)} columns.")
+            raise ValueError(
+                f"{parameter} is a mask of {len(listed)} columns, but X has {len(names)} columns."
+            )
         return np.flatnonzero(listed).tolist()
-    return [_index(one, names) for one in listed]
+    return [_index(one, names, parameter) for one in listed]
 
 
-def _index(column: Any, names: Sequence[Any]) -> int:
+def _index(column: Any, names: Sequence[Any], parameter: str) -> int:
     """Return the number of one column, given by number or name."""
     n = len(names)
     if isinstance(column, int | np.integer) and not isinstance(column, bool | np.bool_):
         if not -n <= column < n:
-            raise ValueError(f"columns names column {column}, but X has {n} columns, numbered from 0.")
+            raise ValueError(f"{parameter} names column {column}, but X has {n} columns, numbered from 0.")
         return int(column) % n
     if not isinstance(column, str):
-        raise TypeError(f"columns must hold column numbers, names or a mask, got {column!r}.")
+        raise TypeError(f"{parameter} must hold column numbers, names or a mask, got {column!r}.")
     if isinstance(names, range):
-        _needed_frame(None, f"the name {column!r}")
+        _needed_frame(None, parameter, f"the name {column!r}")
     found = list(names)
     if column not in found:
         near = get_close_matches(column, [str(name) for name in found], n=1)
         more = ", ..." if n > SHOWN_NAMES else ""
         cure = f"Did you mean {near[0]!r}?" if near else f"It has {str(found[:SHOWN_NAMES])[1:-1]}{more}."
-        raise ValueError(f"columns names {column!r}, but X has no such column. {cure}")
+        raise ValueError(f"{parameter} names {column!r}, but X has no such column. {cure}")
     return found.index(column)
 
 
-def _needed_frame(frame: Any, what: str) -> Any:
+def _needed_frame(frame: Any, parameter: str, what: str) -> Any:
     if frame is None:
         raise ValueError(
-            f"columns holds {what}, which needs a data frame: fit the estimator with one, or give column numbers."
+            f"{parameter} holds {what}, which needs a data frame: fit the estimator with one, or give column numbers."
         )
     return frame
 
