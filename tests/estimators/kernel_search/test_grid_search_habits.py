@@ -3,10 +3,12 @@
 import inspect
 import warnings
 
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.feature_selection import SelectKBest
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -61,3 +63,22 @@ def test_the_score_has_a_name_and_a_unit(two_classes):
 def test_a_misspelt_parameter_is_answered_by_a_question(two_classes):
     with pytest.raises(ValueError, match="Did you mean 'gamma'"):
         KernelSearch(SVC(), {"gama": [1.0]}).fit(*two_classes)
+
+
+@pytest.mark.parametrize("refit", [True, False])
+def test_a_fitted_search_has_what_a_grid_search_has(refit, two_classes):
+    X, y = two_classes
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    grid = GridSearchCV(SVC(), {"C": [1.0, 10.0]}, refit=refit).fit(frame, y)
+    ours = KernelSearch(SVC(), {"C": [1.0, 10.0]}, refit=refit)
+    assert not hasattr(ours, "scorer_")
+    ours.fit(frame, y)
+    fitted = {name for name in dir(grid) if name.endswith("_") and name[0] != "_" and hasattr(grid, name)}
+    assert fitted - {"n_splits_"} == {name for name in fitted if hasattr(ours, name)}  # there are no folds
+    assert ours.multimetric_ is grid.multimetric_ is False
+    assert ours.scorer_(SVC().fit(frame, y), frame, y) == SVC().fit(frame, y).score(frame, y)
+    if refit:
+        assert ours.scorer_(ours.best_estimator_, frame, y) == ours.score(frame, y)
+        assert list(ours.feature_names_in_) == list(grid.feature_names_in_)
+        assert ours.n_features_in_ == grid.n_features_in_
+        assert ours.classes_.tolist() == grid.classes_.tolist()

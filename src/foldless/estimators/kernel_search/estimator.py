@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier, is_regressor
-from sklearn.metrics import accuracy_score, r2_score
+from sklearn.metrics import accuracy_score, check_scoring, r2_score
 from sklearn.utils import Tags, check_array, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -121,6 +121,10 @@ class KernelSearch(
         Minus the criterion: larger is better. With ``criterion="cv"`` it is the mean accuracy or R2.
     score_name_ : str
         What ``best_score_`` measures, with its unit.
+    scorer_ : callable
+        What ``score`` computes for new rows, as ``scorer_(estimator, X, y)``. It chose nothing: the criterion did.
+    multimetric_ : bool
+        Always False: one criterion chooses.
     best_estimator_ : estimator
         Fitted with ``best_params_``; only with ``refit``.
     best_index_ : int
@@ -337,6 +341,18 @@ class KernelSearch(
                 "KernelSearch was made with refit=False: it chose parameters and fitted nothing."
             )
         return self.ensemble_ if self.ensemble else self.best_estimator_
+
+    @property
+    def scorer_(self) -> Callable[..., float]:
+        """What ``score`` computes for new rows."""
+        check_is_fitted(self, "best_params_")
+        return check_scoring(self.estimator)
+
+    @property
+    def multimetric_(self) -> bool:
+        """Whether several scores are computed: never."""
+        check_is_fitted(self, "best_params_")
+        return False
 
     @property
     def classes_(self) -> np.ndarray:
