@@ -6,10 +6,10 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
-from sklearn.metrics import log_loss, make_scorer, roc_auc_score
+from sklearn.metrics import accuracy_score, log_loss, make_scorer, roc_auc_score
 
 from foldless import KernelLogisticRegression, KernelLSSVC, KernelRidgeRegressor, KernelSVC
-from foldless.core.errors import LeverageWarning, ResolutionWarning, Undefined, UnknownName
+from foldless.core.errors import DataError, LeverageWarning, ResolutionWarning, Undefined, UnknownName
 from foldless.estimators.uncertainty.score import (
     PER_ROW,
     left_out_classifier,
@@ -286,3 +286,33 @@ def test_the_hinge_is_refitted_if_leave_one_out_was_asked_for(two_classes):
         expected.append(KernelSVC(KERNEL, C=1.0, **options).fit(X[rest], y[rest]).decision_function(new))
     block = next(model._left_out_models().blocks(new))
     assert block.left_out[:, :, 0] == pytest.approx(np.array(expected).T, abs=1e-6)
+
+
+# Metrics that do not suit.
+
+
+def test_a_metric_for_classes_is_refused_by_a_regressor(rng):
+    X = rng.normal(size=(30, 2))
+    model = KernelRidgeRegressor(RBF(1.0, "fixed"), 1.0).fit(X, X[:, 0])
+    for metric, name in {
+        "accuracy": "'accuracy'",
+        "neg_log_loss": "'neg_log_loss'",
+        accuracy_score: "accuracy_score",
+    }.items():
+        with pytest.raises(DataError, match=f"the metric {name} is for classes, .* numbers. Ask for .* 'r2'"):
+            model.loo_score(metric)
+
+
+def test_a_metric_for_numbers_is_refused_by_labels_that_are_texts(two_classes):
+    X, y = two_classes
+    model = KernelLogisticRegression(RBF(1.0, "fixed"), 1.0).fit(X, np.where(y > 0, "up", "down"))
+    with pytest.raises(DataError, match=r"the metric 'r2' is for numbers, .* classes such as .* 'accuracy'"):
+        model.loo_score("r2")
+    # Classes that are numbers may be grades, whose distance means something.
+    assert KernelLogisticRegression(RBF(1.0, "fixed"), 1.0).fit(X, y).loo_score("r2").value < 1
+
+
+def test_a_metric_that_does_not_exist_is_asked_about(two_classes):
+    model = KernelLogisticRegression(RBF(1.0, "fixed"), 1.0).fit(*two_classes)
+    with pytest.raises(DataError, match=r"got 'acuracy'. Did you mean 'accuracy'\?"):
+        model.loo_score("acuracy")

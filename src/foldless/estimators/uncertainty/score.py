@@ -5,10 +5,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import xlogy
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.metrics import get_scorer, make_scorer
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier, is_regressor
+from sklearn.metrics import get_scorer, get_scorer_names, make_scorer
 
 from foldless.core.contracts import Matrix, Vector
+from foldless.core.errors import DataError, did_you_mean
+
+# The modules of scikit-learn's metrics by what they compare.
+CLASS_METRICS = ("sklearn.metrics._classification", "sklearn.metrics._ranking")
+NUMBER_METRICS = ("sklearn.metrics._regression",)
 
 
 class LooScore(NamedTuple):
@@ -81,11 +86,40 @@ def loo_score(metric: str | Callable[..., float], model: Any, y: np.ndarray, cou
     counts : array of shape (n,)
         Number of equal rows that each row stands for.
     """
-    scorer = get_scorer(metric) if isinstance(metric, str) else _as_scorer(metric)
+    scorer = _scorer_of(metric)
+    _check_suits(metric, scorer, model, y)
     weights = {} if np.all(counts == 1) else {"sample_weight": counts}
     value = float(scorer(model, np.zeros((len(y), 1)), y, **weights))
     per_row = PER_ROW.get(metric) if isinstance(metric, str) else None
     return LooScore(value, np.nan if per_row is None else _standard_error(per_row(model, y), counts))
+
+
+def _scorer_of(metric: str | Callable[..., float]) -> Any:
+    if not isinstance(metric, str):
+        return _as_scorer(metric)
+    if metric not in get_scorer_names():
+        raise DataError(
+            "metric must be a name of sklearn.metrics.get_scorer_names(), a scorer, or a function of targets and predictions; got "
+            f"{metric!r}.{did_you_mean(metric, get_scorer_names())}"
+        )
+    return get_scorer(metric)
+
+
+def _check_suits(metric: str | Callable[..., float], scorer: Any, model: Any, y: np.ndarray) -> None:
+    """Raise if a metric of scikit-learn for classes is asked of numbers, or one for numbers of labels that are none."""
+    function = getattr(scorer, "_score_func", None)
+    kind = getattr(function, "__module__", "")
+    name = repr(metric) if isinstance(metric, str) else getattr(function, "__name__", "")
+    if is_regressor(model) and kind in CLASS_METRICS:
+        raise DataError(
+            f"the metric {name} is for classes, and this estimator predicts numbers. Ask for one of numbers, such as 'r2' or "
+            "'neg_mean_absolute_error'."
+        )
+    if is_classifier(model) and kind in NUMBER_METRICS and y.dtype.kind not in "iuf":
+        raise DataError(
+            f"the metric {name} is for numbers, and this estimator predicts classes such as {y.tolist()[0]!r}. Ask for one of classes, "
+            "such as 'accuracy' or 'neg_log_loss'."
+        )
 
 
 def _as_scorer(metric: Callable[..., float]) -> Callable[..., float]:
