@@ -8,6 +8,7 @@ from sklearn.svm import SVC
 
 from foldless import KernelClassifier, KernelLogisticRegression, KernelSearch, select_kernel
 from foldless.core.contracts import Step
+from foldless.kernels.in_words import in_words
 from foldless.tuning.trace import Trace
 
 MAX_CHARACTERS, MAX_LINES = 1200, 12
@@ -22,7 +23,7 @@ def test_a_selection_prints_in_a_few_lines(fitted):
     text = repr(fitted.selection_)
     assert len(text) < MAX_CHARACTERS
     assert len(text.splitlines()) < MAX_LINES
-    assert str(fitted.kernel_) in text
+    assert in_words(fitted.kernel_) in text
     assert f"{fitted.criterion_value_:.6g}" in text
     assert f"{fitted.n_evaluations_} evaluations" in text
 

@@ -12,6 +12,7 @@ from foldless.core.printed import html_table, shown, text_table
 from foldless.criteria.base import Criterion
 from foldless.grams.builders import Builder
 from foldless.grams.expansion import CellExpansion, Expansion
+from foldless.kernels.in_words import in_words
 from foldless.machines.coefficients import expand
 from foldless.tuning.forms import TriedForms
 from foldless.tuning.objective import Objective
@@ -146,7 +147,7 @@ class Selection:
         own = [[regularisation_name(self.machine), float(np.exp(t))] for t in self.machine.theta]
         value = f"{self.reading.value:.6g} {self.criterion.unit}".rstrip()
         rows: list[list[object]] = [
-            ["kernel", str(self.kernel)],
+            ["kernel", in_words(self.kernel)],
             *own,
             ["criterion", f"{self.criterion.title or self.criterion.name}: {value}"],
             ["form of the fit", self.form],
