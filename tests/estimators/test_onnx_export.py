@@ -1,6 +1,7 @@
 """An exported model predicts what the model predicts, to the digits of double precision."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern, RationalQuadratic
 from sklearn.pipeline import make_pipeline
@@ -18,7 +19,8 @@ from foldless import (
     to_onnx,
 )
 from foldless.core.errors import DataError
-from foldless.kernels import Laplacian, Metric, Softened
+from foldless.estimators.prepared_columns import PreparedColumns
+from foldless.kernels import Columns, Laplacian, Metric, Softened
 
 MISSING = "NOT TESTED: models as ONNX graphs. Install them with: pip install onnx onnxruntime"
 TOLERANCE = 1e-11
@@ -40,6 +42,7 @@ KERNELS = {
     "product-laplacian": Laplacian([0.7, 1.5, 3.0], "fixed", norm=1),
     "affine": ConstantKernel(0.3, "fixed") * DotProduct(0.5, "fixed") + ConstantKernel(2.0, "fixed"),
     "softened": Softened(RBF(1.3, "fixed"), 2.0),
+    "columns": Columns(RBF(1.3, "fixed"), [0]) * Columns(Laplacian(0.7, "fixed"), slice(None)),
     "plain metric": Metric(1.3, nu=1.5, length_scale_bounds="fixed", power_bounds="fixed"),
     "learned metric": Metric(
         1.3, 0.7, [2.0, 0.9, 0.1], rotation(3), 2.5, length_scale_bounds="fixed", power_bounds="fixed"
@@ -154,3 +157,55 @@ def test_what_cannot_be_exported_is_named(two_classes):
         model.fit(X @ X.T if precomputed else X, (y > 0).astype(int))
         with pytest.raises(DataError, match=word):
             to_onnx(model)
+
+
+@pytest.fixture
+def people(rng):
+    """Rows with a number, a code of three levels, another of twelve, and gaps in each; and two classes."""
+    X = np.column_stack([rng.normal(size=120), rng.integers(3, size=120), rng.integers(12, size=120)])
+    y = (X[:, 1] == 1) ^ (X[:, 0] > 0) ^ (X[:, 2] > 8)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    return X, y.astype(int)
+
+
+def test_categories_of_an_array_are_exported(people):
+    X, y = people
+    model = KernelClassifier(random_state=0, categorical_features=[1, 2]).fit(X, y)
+    new = np.vstack([X, [[0.3, 7.0, 99.0]], [[np.nan, np.nan, 2.0]]])
+    np.testing.assert_allclose(
+        answers(model, new)["probabilities"], model.predict_proba(new), rtol=1e-9, atol=1e-9
+    )
+    machine = make_pipeline(PreparedColumns.of(model), model.best_estimator_)
+    np.testing.assert_allclose(
+        answers(machine, new)["probabilities"], model.predict_proba(new), rtol=1e-9, atol=1e-9
+    )
+
+
+def test_categories_of_a_frame_are_exported_as_numbers_of_levels(people):
+    X, y = people
+    levels = np.array([*"abcdefghijkl", None], dtype=object)
+    texts = levels[np.where(np.isnan(X[:, 1:]), 12, X[:, 1:]).astype(int)]
+    frame = pd.DataFrame({"size": X[:, 0], "ward": texts[:, 0], "site": texts[:, 1]})
+    for model in (
+        KernelClassifier(random_state=0).fit(frame, y),
+        KernelRidgeRegressor("auto").fit(frame.dropna(subset="size"), y[~np.isnan(X[:, 0])]),
+    ):
+        rows = frame.dropna(subset="size")
+        coded = np.asarray(model.column_codes_.encode(rows), dtype=float)
+        found = answers(model, coded)
+        expected = model.predict_proba(rows) if "label" in found else model.predict(rows)[:, None]
+        np.testing.assert_allclose(
+            found.get("probabilities", found.get("prediction")), expected, rtol=1e-8, atol=1e-8
+        )
+
+
+def test_texts_in_an_array_cannot_be_exported(people):
+    pytest.importorskip("onnx", reason=MISSING)
+    X, y = people
+    texts = X.astype(object)
+    texts[:, 1] = np.where(
+        np.isnan(X[:, 1]), None, np.array(["a", "b", "c"])[np.nan_to_num(X[:, 1]).astype(int)]
+    )
+    model = KernelClassifier(random_state=0, categorical_features=[1, 2]).fit(texts, y)
+    with pytest.raises(DataError, match="texts such as 'a'"):
+        to_onnx(model)

@@ -22,7 +22,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Ke
 from foldless.core.contracts import Matrix
 from foldless.core.errors import DataError
 from foldless.estimators.onnx_graph import GraphBuilder
-from foldless.kernels import Laplacian, Metric, Softened
+from foldless.kernels import Categorical, Columns, Laplacian, Metric, Softened
 from foldless.kernels.metric import radial
 
 # Coefficients of 1, s, s^2 before exp(-s).
@@ -33,7 +33,8 @@ MATERN_POLYNOMIALS = {0.5: (1.0,), 1.5: (1.0, 1.0), 2.5: (1.0, 1.0, 1 / 3)}
 def kernel_values(kernel: Kernel, graph: GraphBuilder, points: str, X_fit: Matrix) -> str:
     """Add the kernel between new points and those of the fit (n, m)."""
     raise DataError(
-        f"the kernel {kernel} cannot be exported to ONNX. RBF, Matern, Laplacian, Metric, Softened and DotProduct can, and their sums and products."
+        f"the kernel {kernel} cannot be exported to ONNX. RBF, Matern, Laplacian, Metric, Softened, Columns, Categorical and DotProduct can, and "
+        "their sums and products."
     )
 
 
@@ -97,6 +98,23 @@ def _(kernel: Softened, graph: GraphBuilder, points: str, X_fit: Matrix) -> str:
         "Div", graph.add("Mul", graph.add("Sign", x), size), graph.constant(float(kernel.strength))
     )
     return kernel_values(kernel.kernel, graph, soft, np.asarray(kernel.changed(X_fit)))
+
+
+@kernel_values.register
+def _(kernel: Columns, graph: GraphBuilder, points: str, X_fit: Matrix) -> str:
+    chosen = np.array(kernel.indices(X_fit.shape[1]), dtype=np.int64)
+    some = graph.add("Gather", points, graph.constant(chosen), axis=1)
+    return kernel_values(kernel.kernel, graph, some, X_fit[:, chosen])
+
+
+@kernel_values.register
+def _(kernel: Categorical, graph: GraphBuilder, points: str, X_fit: Matrix) -> str:
+    # Codes that did not occur in training are no codes of X_fit, and match nothing.
+    rows = graph.add("Unsqueeze", points, graph.constant(np.array([1])))
+    same = graph.add("Equal", rows, graph.constant(X_fit[None]))
+    costs = np.broadcast_to(-1 / _lengths(kernel), X_fit.shape[1:])
+    each = graph.add("Where", same, graph.constant(np.zeros(X_fit.shape[1])), graph.constant(costs))
+    return graph.add("Exp", graph.add("ReduceSum", each, graph.constant(np.array([2])), keepdims=0))
 
 
 @kernel_values.register
