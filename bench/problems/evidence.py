@@ -9,7 +9,10 @@ from collections.abc import Iterable
 EVIDENCE = range(80, 100)
 
 SPENT = {
-    range(40, 50): "KernelSearch's least-squares machine in place of SVC, its factor 2 and its tolerance",
+    range(
+        40, 50
+    ): "KernelSearch's least-squares machine in place of SVC, its factor 2 and its tolerance; and (40 to 47) codes of "
+    "categories in place of 0/1 columns for the default model of the command line",
     range(
         60, 71
     ): "the default criterion of KernelSVC for either loss, and (70) when landmarks are as good as the whole matrix",

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline, make_pipeline
 
+from foldless.cli.files.encoding import Encoder, IndicatorColumns
 from foldless.cli.files.read_table import Table
 from foldless.core.contracts import Matrix
 from foldless.core.errors import DataError
@@ -16,6 +17,7 @@ from foldless.core.memo import cached_property
 from foldless.core.targets import MIN_ROWS, class_index
 from foldless.estimators.choice import BaseDefault
 from foldless.estimators.preparation import ColumnScaler
+from foldless.estimators.prepared_columns import PreparedColumns
 from foldless.estimators.registry import AUTOMATIC, entry_of, look_up
 from foldless.inspection.comparison import Comparison
 from foldless.inspection.metrics import prediction_error
@@ -60,11 +62,11 @@ class Experiment:
     table : Table
         All of the data.
     X, y : arrays
-        The training rows, not scaled.
+        The training rows: values of the table as they were read, not scaled.
     places : array of int
         The numbers of the training rows in the file, from 0.
     model : Pipeline
-        Scaling, then the fitted estimator.
+        What prepares the columns, then the fitted estimator.
     seconds : float
         Time that ``fit`` took.
     held_out : HeldOut or None
@@ -91,7 +93,26 @@ class Experiment:
     @property
     def is_scaled(self) -> bool:
         """Whether the features were scaled to mean 0 and variance 1."""
-        return isinstance(self.model[0], ColumnScaler)
+        steps = list(self.model[:-1])
+        return any(isinstance(step, ColumnScaler) for step in steps) or (
+            self.sees_categories and steps[0].scale
+        )
+
+    @property
+    def sees_categories(self) -> bool:
+        """Whether the machine sees categories as such, and not as columns of 0 and 1."""
+        return isinstance(self.model[0], PreparedColumns)
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of the columns that the machine sees."""
+        if not self.sees_categories:
+            return self.table.feature_names
+        return self.model[0].get_feature_names_out(self.table.encoder.value_names).tolist()
+
+    def indicators(self, X: Matrix) -> Matrix:
+        """Return rows for models that read numbers only: categories as columns of 0 and 1, no missing values."""
+        return self.table.encoder.indicators(X)
 
     @property
     def is_classification(self) -> bool:
@@ -141,18 +162,25 @@ class Experiment:
         )
 
 
-def make_pipeline_for(task: str, machine: str | None, scale: bool, options: dict[str, Any]) -> Pipeline:
-    """Return an unfitted pipeline: scaling, then the machine called ``machine``, or the usual one for ``task``."""
-    estimator: type[Any]
+def make_pipeline_for(
+    task: str, machine: str | None, scale: bool, options: dict[str, Any], encoder: Encoder
+) -> Pipeline:
+    """Return an unfitted pipeline for the values of a table, with the machine called ``machine``, or the usual one for ``task``.
+
+    ``"auto"`` prepares the columns itself. Other machines see categories as columns of 0 and 1, then scaled.
+    """
     if machine == "auto":
-        # The pipeline scales already.
-        estimator, options = AUTOMATIC[task], {**options, "scale": False}
-    else:
-        estimator = look_up(machine, task).estimator
+        own = {"scale": scale, "categorical_features": encoder.categorical}
+        return make_pipeline(_made(AUTOMATIC[task], {**options, **own}))
+    scaling = ColumnScaler() if scale else "passthrough"
+    return make_pipeline(IndicatorColumns(encoder), scaling, _made(look_up(machine, task).estimator, options))
+
+
+def _made(estimator: type[Any], options: dict[str, Any]) -> Any:
     unknown = sorted(options.keys() - inspect.signature(estimator).parameters.keys())
     if unknown:
         raise DataError(f"the machine {estimator.__name__} has no option {', '.join(unknown)}.")
-    return make_pipeline(ColumnScaler() if scale else "passthrough", estimator(**options))
+    return estimator(**options)
 
 
 def check_holdout(table: Table, holdout: float) -> None:
@@ -213,14 +241,16 @@ def run_experiment(
     """
     target, task = table.target()
     given = {name: value for name, value in options.items() if value is not None}
-    model = make_pipeline_for(task, machine, scale, {"random_state": random_state, **given})
+    model = make_pipeline_for(task, machine, scale, {"random_state": random_state, **given}, table.encoder)
     train, test = split_table(table, holdout, random_state)
-    X, y = table.X[train], target[train]
+    X, y = table.values[train], target[train]
     begun = time.perf_counter()
     model = _with_chosen_machine(model.fit(X, y))
     seconds = time.perf_counter() - begun
     held_out = (
-        _predict_held_out(model, table.X[test], target[test], table.places[test], task) if len(test) else None
+        _predict_held_out(model, table.values[test], target[test], table.places[test], task)
+        if len(test)
+        else None
     )
     return Experiment(source, command, table, X, y, table.places[train], model, seconds, held_out)
 
@@ -235,8 +265,8 @@ def _predict_held_out(
 
 
 def _with_chosen_machine(model: Pipeline) -> Pipeline:
-    """Return a fitted pipeline with the machine that was chosen in the place of the estimator that chose it."""
-    (name, scaling), (_, last) = model.steps
+    """Return a fitted pipeline with the estimator that chose taken apart: what prepares the columns, and the chosen machine."""
+    last = model[-1]
     if not isinstance(last, BaseDefault):
         return model
-    return Pipeline([(name, scaling), (type(last.best_estimator_).__name__.lower(), last.best_estimator_)])
+    return make_pipeline(PreparedColumns.of(last), last.best_estimator_)

@@ -1,5 +1,6 @@
 """Tables -> the columns that kernels see: categories coded, gaps filled, numbers scaled; also as a step of a pipeline."""
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +16,8 @@ from foldless.estimators.columns import ColumnCodes, dense_columns, learn_codes
 from foldless.estimators.preparation import Preparation
 from foldless.kernels.columns import Selector
 
+# The name of the column that tells where values of another are missing.
+GAP_NAME = "{} is missing"
 # What a fitted estimator that prepares columns knows about them.
 FITTED_ATTRIBUTES = ("column_codes_", "preparation_", "n_features_in_", "feature_names_in_")
 
@@ -68,6 +71,9 @@ class PreparedColumns(TransformerMixin, BaseEstimator):
         Whether columns of numbers are standardised, and those that never change left out.
     categorical_features : list of int or str, mask, slice or callable, default=None
         Columns that hold categories although their type does not tell.
+    keep : list of str, default=None
+        Names of prepared columns, from ``get_feature_names_out`` of another fit, which this one is to give as well. ``None`` keeps
+        those that change.
 
     Attributes
     ----------
@@ -92,9 +98,12 @@ class PreparedColumns(TransformerMixin, BaseEstimator):
     column_codes_: ColumnCodes | None
     preparation_: Preparation
 
-    def __init__(self, scale: bool = True, categorical_features: Selector = None) -> None:
+    def __init__(
+        self, scale: bool = True, categorical_features: Selector = None, keep: list[str] | None = None
+    ) -> None:
         self.scale = scale
         self.categorical_features = categorical_features
+        self.keep = keep
 
     @classmethod
     def of(cls, fitted: Any) -> Self:
@@ -129,7 +138,25 @@ class PreparedColumns(TransformerMixin, BaseEstimator):
         categorical = [] if self.column_codes_ is None else self.column_codes_.categorical
         weights = np.ones(points.shape[0])
         self.preparation_ = Preparation.learn(points, weights, categorical, bool(self.scale))
+        if self.keep is not None:
+            kept, gaps = self._kept_places(self.keep)
+            self.preparation_ = replace(self.preparation_, kept=kept, gaps=gaps)
         return self
+
+    def _kept_places(self, keep: list[str]) -> list[NDArray[np.intp]]:
+        """Return the places of columns to keep, and of columns whose gaps are told."""
+        names = [str(name) for name in _check_feature_names_in(self)]
+        known = {name: ("kept", place) for place, name in enumerate(names)}
+        known |= {GAP_NAME.format(name): ("gaps", place) for place, name in enumerate(names)}
+        strange = [name for name in keep if name not in known]
+        if strange:
+            raise ValueError(
+                f"keep names {strange[0]!r}, but X has no such column. It has {', '.join(names)}."
+            )
+        found = [known[name] for name in keep]
+        return [
+            np.array([at for what, at in found if what == kind], dtype=np.intp) for kind in ("kept", "gaps")
+        ]
 
     def transform(self, X: ArrayLike) -> Any:
         """Return the prepared columns, those that tell where values are missing last.
@@ -159,5 +186,5 @@ class PreparedColumns(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
-        gaps = [f"{name} is missing" for name in names[self.preparation_.gaps]]
+        gaps = [GAP_NAME.format(name) for name in names[self.preparation_.gaps]]
         return np.array([*names[self.preparation_.kept], *gaps], dtype=object)

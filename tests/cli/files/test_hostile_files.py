@@ -25,6 +25,7 @@ from foldless.cli.main import run
 from foldless.core.errors import DataError, ModelFileError
 from foldless.estimators.archive import PLAIN_NAME
 from foldless.estimators.preparation import ColumnScaler
+from foldless.estimators.prepared_columns import PreparedColumns
 from oracles.hostile import mutations
 
 MUTATIONS = 200
@@ -294,15 +295,15 @@ def test_a_parquet_file_of_very_many_equal_rows_is_sampled(tmp_path, monkeypatch
 ENCODER = Encoder((Code("a", "number"), Code("b", "number")), "y", "classification")
 
 
-@pytest.fixture(scope="module", params=["classes", "numbers"])
+@pytest.fixture(scope="module", params=["classes", "numbers", "prepared"])
 def model(request, tmp_path_factory):
     """The bytes of a model file."""
     path = tmp_path_factory.mktemp("model") / "model.skops"
-    estimator = (
-        KernelLogisticRegression(C=1.0) if request.param == "classes" else KernelRidgeRegressor(alpha=1.0)
-    )
-    y = np.array(LABELS) if request.param == "classes" else X[:, 0] ** 2
-    fitted = make_pipeline(ColumnScaler(), estimator).fit(X, y)
+    numbers = request.param == "numbers"
+    estimator = KernelRidgeRegressor(alpha=1.0) if numbers else KernelLogisticRegression(C=1.0)
+    y = X[:, 0] ** 2 if numbers else np.array(LABELS)
+    step = PreparedColumns() if request.param == "prepared" else ColumnScaler()
+    fitted = make_pipeline(step, estimator).fit(X, y)
     save_model(path, fitted, ENCODER, getattr(estimator, "classes_", None))
     return path.read_bytes()
 
@@ -353,14 +354,21 @@ def replacements(array):
         yield array.astype(complex) * 1j
 
 
+def scaling(step):
+    """The arrays by which a step scales columns."""
+    if isinstance(step, ColumnScaler):
+        return [step.mean_, step.scale_]
+    return [step.preparation_.center, step.preparation_.scale, step.preparation_.kept]
+
+
 def test_arrays_that_were_cut_or_replaced_by_texts_are_one_line(model, tmp_path):
     path = tmp_path / "model.skops"
     parts = members(model)
     arrays = {name: np.load(io.BytesIO(content)) for name, content in parts.items() if name.endswith(".npy")}
     path.write_bytes(model)
-    scaler, estimator = load_model(path).model
+    *_, step, estimator = load_model(path).model
     right = load_model(path).model.predict(X)
-    used = [scaler.mean_, scaler.scale_, estimator.X_fit_, estimator.dual_coef_, estimator.intercept_]
+    used = [*scaling(step), estimator.X_fit_, estimator.dual_coef_, estimator.intercept_]
     needed = {name for name, array in arrays.items() if any(np.array_equal(array, one) for one in used)}
     assert len(needed) >= len(used)
     for name, array in arrays.items():

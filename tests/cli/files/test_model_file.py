@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from foldless import KernelLogisticRegression
 from foldless.cli.files.encoding import Code, Encoder
 from foldless.cli.files.model_file import load_model, save_model
-from foldless.cli.files.read_table import read_table
+from foldless.cli.files.read_table import read_new, read_table
 from foldless.cli.main import run
 from foldless.core.errors import ModelFileError
 from foldless.estimators.archive import PLAIN_NAME, trusted_types
@@ -110,6 +110,25 @@ def test_an_encoded_table_survives_the_journey(tmp_path, capsys):
     assert "'other'" in said.err
     table = read_table(tmp_path / "train.csv", "y", impute=True)
     assert load_model(model).encoder == table.encoder
+
+
+def test_a_model_of_indicators_as_earlier_versions_saved_it_goes_on_working(rng, tmp_path):
+    """Scaling and machine for columns of 0 and 1, without the step that makes them."""
+    rows = [(f"{i % 13}" if i % 9 else "", "uvw"[i % 3] if i % 7 else "", "ab"[i % 2]) for i in range(60)]
+    lines = [
+        "size,kind,side,y",
+        *(f"{','.join(row)},{'no' if i < 30 else 'yes'}" for i, row in enumerate(rows)),
+    ]
+    (tmp_path / "train.csv").write_text("\n".join(lines))
+    (tmp_path / "new.csv").write_text("size,kind,side\n3,u,a\n,,b\n5,z,a\n")
+    table = read_table(tmp_path / "train.csv", "y")
+    model = make_pipeline(ColumnScaler(), KernelLogisticRegression(C=1.0)).fit(table.X, table.y)
+    save_model(tmp_path / "model.skops", model, table.encoder)
+    loaded = load_model(tmp_path / "model.skops")
+    assert loaded.plain["feature_names"] == table.feature_names
+    (new,) = read_new(tmp_path / "new.csv", loaded.encoder)
+    assert np.isnan(new.values).any()
+    np.testing.assert_array_equal(loaded.model.predict_proba(new.values), model.predict_proba(new.X))
 
 
 def test_every_trusted_type_exists():

@@ -152,7 +152,11 @@ def test_missing_values_are_an_error_unless_imputed(put, word):
     assert table.feature_names == ["a", "a is missing", "c=q", "c is missing"]
     filled = [[1, 0, 0, 0], [3, 1, 1, 0], [4, 0, 0, 0], [4, 0, 0, 1]]  # the mean of 1, 4, 4; and p
     np.testing.assert_array_equal(table.X, filled)
-    assert sum("filled" in note for note in table.notes) == 2
+    np.testing.assert_array_equal(table.values, [[1, 0], [np.nan, 1], [4, 0], [4, np.nan]])
+    assert table.notes[:2] == [
+        "column 'a': 1 missing value filled with 3",
+        "column 'c': 1 missing value; the model is told where",
+    ]
 
 
 @pytest.mark.parametrize("word", ["-", "--", "None", "#N/A", "n.a."])

@@ -425,7 +425,12 @@ def test_simple_models_are_judged_on_the_same_rows(three_classes):
 def test_a_class_of_one_row_does_not_stop_the_simple_models(rng):
     X, y = rng.normal(size=(40, 2)), np.array(["rare"] + ["common"] * 39)
     experiment = SimpleNamespace(
-        X=X, y=y, held_out=None, is_classification=True, estimator=SimpleNamespace(classes_=np.unique(y))
+        X=X,
+        y=y,
+        held_out=None,
+        is_classification=True,
+        estimator=SimpleNamespace(classes_=np.unique(y)),
+        indicators=np.asarray,
     )
     assert [len(other.y) for other in baselines(experiment)] == [40, 40, 40]
 

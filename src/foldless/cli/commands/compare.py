@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from math import isfinite, isnan
 from pathlib import Path
@@ -28,6 +28,7 @@ from foldless.cli.terminal import (
     training_table,
     waiting,
 )
+from foldless.core.contracts import Matrix
 from foldless.estimators.registry import AUTOMATIC
 from foldless.inspection.compare import compare as compare_all
 from foldless.inspection.comparison import Row
@@ -89,10 +90,14 @@ def compare(
     done = found.errors.shape[0]
     if baselines:
         models: dict[str, Any] = dict(zip(BASELINE_NAMES, simple_models(kind == "classification").values()))
+        others = [(name, model, rows.X) for name, model in models.items()]
         if progress.is_complete and machine is None and criterion is None:
-            models[DEFAULT_NAME] = AUTOMATIC[kind](random_state=seed, n_jobs=jobs)
+            default = AUTOMATIC[kind](
+                random_state=seed, n_jobs=jobs, categorical_features=rows.encoder.categorical
+            )
+            others.append((DEFAULT_NAME, default, rows.values))
         with waiting("fitting models to compare with"):
-            found = replace(found, rows=(*found.rows, *_other_rows(models, rows, holdout, seed, done)))
+            found = replace(found, rows=(*found.rows, *_other_rows(others, rows, holdout, seed, done)))
     lines = found.sorted_lines()
     if as_json:
         print_json([_without_infinities(line) for line in lines])
@@ -109,22 +114,24 @@ def compare(
     return 0
 
 
-def _other_rows(models: Mapping[str, Any], rows: Table, holdout: float, seed: int, repeats: int) -> list[Row]:
-    """Return what other models, by name, reach on the same splits."""
+def _other_rows(
+    models: Iterable[tuple[str, Any, Matrix]], rows: Table, holdout: float, seed: int, repeats: int
+) -> list[Row]:
+    """Return what other models, with their names and the rows as they need them, reach on the same splits."""
     y, task = rows.target()
     labels = y if task == "classification" else None
     splits = [split_rows(len(y), holdout, seed + r, labels) for r in range(repeats)]
     found = []
-    for name, model in models.items():
+    for name, model, X in models:
         errors, seconds = np.empty(repeats), np.empty(repeats)
         for r, (train, test) in enumerate(splits):
             begun = time.perf_counter()
             with warnings.catch_warnings():
                 # A linear model that has not converged is no concern of the reader.
                 warnings.simplefilter("ignore")
-                fitted: Any = clone(model).fit(rows.X[train], y[train])
+                fitted: Any = clone(model).fit(X[train], y[train])
             seconds[r] = time.perf_counter() - begun
-            errors[r] = prediction_error(y[test], fitted.predict(rows.X[test]), task == "classification")
+            errors[r] = prediction_error(y[test], fitted.predict(X[test]), task == "classification")
         found.append(Row(name, "", errors, np.full(repeats, np.nan), seconds, {}))
     return found
 

@@ -57,8 +57,8 @@ def _answers(
     """Yield the answers for parts of the rows, and print each note once."""
     printed: set[str] = set()
     for table in parts:
-        predicted, probabilities = predictions(loaded.model, table.X)
-        sure, warned = uncertainty(loaded.model, table.X, interval, sets)
+        predicted, probabilities = predictions(loaded.model, table.values)
+        sure, warned = uncertainty(loaded.model, table.values, interval, sets)
         notes = [*([loaded.note] if loaded.note else []), *table.notes, *warned]
         print_notes([note for note in notes if note not in printed])
         printed.update(notes)

@@ -90,7 +90,7 @@ def _complaint(name: str, complaint: str) -> str:
 
 
 def _use(code: Code) -> str:
-    if not code.feature_names:
+    if not code.value_names:
         return f"left out: always {show(code.levels[0])}"
     if code.kind == "category":
         return f"category of {count(len(code.levels), 'level')}"

@@ -1,13 +1,17 @@
-"""Columns -> numbers: the kind of each column of a table, and how it becomes columns of X, as plain data.
+"""Columns -> numbers: the kind of each column of a table, and how it becomes numbers, as plain data.
 
 A column is *numeric* when at least 80 % of its values are numbers; a stray text in it is then an error, not a
 level. By the same rule it is a *date*, which becomes a few numbers; see :mod:`foldless.cli.files.dates`. Otherwise it is
-a *category*. Two levels become one 0/1 column named ``column=level``; more become one such column each; a single level, or
-a single date, carries no information and is left out. Texts that all differ, or of which there are more than 20 and more
-than half the rows, are identifiers or free text and not categories.
+a *category*. A single level, or a single date, carries no information and is left out. Texts that all differ, or of which there are
+more than 20 and more than half the rows, are identifiers or free text and not categories.
 
-A missing value is filled, and a further column, 1 for the rows where it was missing and 0 elsewhere, lets the machine learn from the
-gap, as :mod:`foldless.estimators.preparation` does for data frames.
+There are two matrices of numbers. The *values* have a column for each number, for each part of a date and for each category, which
+is the number of its level (-1 if it did not occur in training); a missing value is NaN. That is what ``KernelClassifier`` and
+``KernelRegressor`` are fitted to, with the categories as ``categorical_features``: the same model as of a data frame.
+
+The *indicators* are for machines whose kernel reads numbers only. Two levels become one 0/1 column named ``column=level``, and more
+become one such column each. A missing value is filled, and a further column, 1 for the rows where it was missing and 0
+elsewhere, lets the machine learn from the gap.
 """
 
 from collections import Counter
@@ -19,6 +23,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
 
 from foldless.cli.files.dates import (
     DATE_FORMS,
@@ -34,6 +39,7 @@ from foldless.cli.files.sheet import NUMERIC_MIN_FRACTION, Column, Sheet, is_num
 from foldless.cli.files.written_numbers import is_form
 from foldless.core.contracts import Matrix, Vector
 from foldless.core.errors import DataError
+from foldless.estimators.columns import UNKNOWN_CODE
 
 # Above this many levels, a text column with more levels than half the rows is an identifier.
 CATEGORY_MAX_LEVELS = 20
@@ -60,7 +66,7 @@ class Code:
     parts : tuple of str
         The numbers that a date becomes.
     has_gaps : bool
-        Whether values were missing in training: a last column then tells where.
+        Whether values were missing in training: a last indicator then tells where.
     """
 
     name: str
@@ -73,15 +79,20 @@ class Code:
 
     @property
     def feature_names(self) -> list[str]:
-        """Names of the columns of X this column becomes."""
-        return [*self.value_names, *([f"{self.name} is missing"] if self.has_gaps else [])]
+        """Names of the indicators this column becomes, none if it carries no information."""
+        found = (
+            [f"{self.name}={level}" for level in self.shown] if self.kind == "category" else self._own_names
+        )
+        return [*found, *([f"{self.name} is missing"] if self.has_gaps else [])]
 
     @property
     def value_names(self) -> list[str]:
-        """Names of the columns of X that hold the values, without the one that tells where they are missing."""
-        if self.kind == "number":
-            return [self.name]
-        return [f"{self.name}={level}" for level in self.shown] + [f"{self.name}: {p}" for p in self.parts]
+        """Names of the columns of values this column becomes, none if it carries no information."""
+        return self._own_names if self.feature_names else []
+
+    @property
+    def _own_names(self) -> list[str]:
+        return [f"{self.name}: {part}" for part in self.parts] if self.kind == "date" else [self.name]
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -100,6 +111,7 @@ class Code:
             or kind not in fits
             or not isinstance(fill, fits[kind])
             or not _fits(kind, form, parts, fill)
+            or (kind == "category" and fill is not None and fill not in levels)
             or not isinstance(has_gaps, bool)
         ):
             raise ValueError(f"a column of the encoder is {show(plain)}")
@@ -129,8 +141,32 @@ class Encoder:
 
     @property
     def feature_names(self) -> list[str]:
-        """Names of the columns of X."""
+        """Names of the indicators."""
         return [name for code in self.codes for name in code.feature_names]
+
+    @property
+    def value_names(self) -> list[str]:
+        """Names of the columns of values."""
+        return [name for code in self.codes for name in code.value_names]
+
+    @property
+    def categorical(self) -> list[int]:
+        """Numbers of the columns of values that hold categories."""
+        kinds = [code.kind for code in self.codes for _ in code.value_names]
+        return [place for place, kind in enumerate(kinds) if kind == "category"]
+
+    def indicators(self, values: Matrix) -> Matrix:
+        """Return the indicators of rows of values; these rows themselves if they are numbers without gaps."""
+        if all(code.kind == "number" and not code.has_gaps for code in self.codes) and np.all(
+            values == values
+        ):
+            return values
+        blocks, start = [], 0
+        for code in self.codes:
+            end = start + len(code.value_names)
+            blocks.append(_indicators(code, values[:, start:end]))
+            start = end
+        return hstack(blocks, len(values))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data: dictionaries, lists, texts, numbers."""
@@ -267,7 +303,8 @@ def _learn_date_or_category(sheet: Sheet, column: Column) -> Code:
     when = np.sort(when[~np.isnat(when)])
     parts, middle = varying_parts(when), str(when[(len(when) - 1) // 2])
     if not parts:
-        return Code(column.name, "category", (middle,), middle)
+        only = next(cell for cell in texts(column) if cell is not None)
+        return Code(column.name, "category", (only,), only)
     return Code(column.name, "date", (), middle, forms[0], parts)
 
 
@@ -336,34 +373,77 @@ def texts(column: Column) -> list[str | None]:
 
 
 def encode(sheet: Sheet, column: Column, code: Code) -> Matrix:
-    """Return the columns of X that a column becomes, shape (n_rows, len(code.feature_names))."""
-    if not code.feature_names:
+    """Return the columns of values that a column becomes, shape (n_rows, len(code.value_names))."""
+    if not code.value_names:
         return np.empty((sheet.n_rows, 0))
     missing = missing_mask(column)
     if missing.any() and code.fill is None:
         raise _missing(sheet, column, missing, "The model was tuned with --no-impute: fill them first.")
-    gaps = [missing[:, None].astype(np.float64)] if code.has_gaps else []
-    return hstack([_values(sheet, column, code, missing), *gaps], sheet.n_rows)
-
-
-def _values(sheet: Sheet, column: Column, code: Code, missing: NDArray[np.bool_]) -> Matrix:
-    """Return the columns of X with the values of a column, filled where they are missing."""
     if code.kind == "number":
-        values = numbers(sheet, column)
-        return (np.where(missing, float(code.fill), values) if code.fill is not None else values)[:, None]
-    if code.kind == "date":
-        when = dates(sheet, column, code.form)
-        return date_parts(
-            np.where(missing, moments([str(code.fill)], code.form), when) if missing.any() else when,
-            code.parts,
-        )
-    cells = np.array([code.fill if cell is None else cell for cell in texts(column)], dtype=object)
-    return hstack((np.equal(cells, level).astype(np.float64)[:, None] for level in code.shown), len(cells))
+        return numbers(sheet, column)[:, None]
+    if code.kind == "category":
+        places = {level: float(place) for place, level in enumerate(code.levels)} | {None: np.nan}
+        return np.array([places.get(cell, UNKNOWN_CODE) for cell in texts(column)])[:, None]
+    when = dates(sheet, column, code.form)
+    return _date_values(np.where(missing, _middle(code), when) if missing.any() else when, missing, code)
+
+
+def _date_values(when: Moments, missing: NDArray[np.bool_], code: Code) -> Matrix:
+    """Return the parts of dates. A missing one is NaN in the first part only: one sign of a gap is enough."""
+    found = date_parts(when, code.parts)
+    found[missing, 0] = np.nan
+    return found
+
+
+def _middle(code: Code) -> Moments:
+    return moments([str(code.fill)], code.form)
+
+
+def _indicators(code: Code, values: Matrix) -> Matrix:
+    """Return the indicators of the columns of values that belong to a code."""
+    if not code.value_names:
+        return np.empty((len(values), 0))
+    missing = np.isnan(values[:, 0])
+    gaps = [missing[:, None].astype(np.float64)] if code.has_gaps else []
+    first = np.where(missing, _filled_value(code), values[:, 0]) if missing.any() else values[:, 0]
+    if code.kind != "category":
+        return hstack([first[:, None], values[:, 1:], *gaps], len(values))
+    start = len(code.levels) - len(code.shown)
+    shown = [np.equal(first, start + i).astype(np.float64)[:, None] for i in range(len(code.shown))]
+    return hstack([*shown, *gaps], len(values))
+
+
+def _filled_value(code: Code) -> float:
+    """Return what replaces a missing value in the first column of values."""
+    if code.kind == "number":
+        return float(code.fill) if code.fill is not None else np.nan
+    if code.kind == "category":
+        return float(code.levels.index(str(code.fill)))
+    return float(date_parts(_middle(code), code.parts)[0, 0])
+
+
+class IndicatorColumns(TransformerMixin, BaseEstimator):
+    """The first step of a pipeline whose machine reads numbers only: values -> indicators."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.encoder = encoder
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Nothing is learned here."""
+        return True
+
+    def fit(self, X: Matrix, y: Any = None) -> Self:
+        """Return the step as it is."""
+        return self
+
+    def transform(self, X: Matrix) -> Matrix:
+        """Return the indicators of rows of values."""
+        return self.encoder.indicators(X)
 
 
 def unknown_levels(column: Column, code: Code) -> list[str]:
     """Return the texts of a column that its code has no level for."""
-    if code.kind != "category" or not code.feature_names:
+    if code.kind != "category" or not code.value_names:
         return []
     return sorted({cell for cell in texts(column) if cell is not None} - set(code.levels))
 

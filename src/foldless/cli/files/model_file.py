@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
-from foldless.cli.files.encoding import Encoder
+from foldless.cli.files.encoding import Encoder, IndicatorColumns
 from foldless.core.errors import ModelFileError
 from foldless.estimators.archive import (
     PathLike,
@@ -23,6 +23,7 @@ from foldless.estimators.archive import (
     writer,
 )
 from foldless.estimators.preparation import ColumnScaler
+from foldless.estimators.prepared_columns import PreparedColumns
 from foldless.estimators.registry import MACHINES
 
 
@@ -51,26 +52,31 @@ def save_model(
     ----------
     path : str or path-like
     model : Pipeline
-        Its last step is one of our estimators. The trace of the search is left out.
+        For the values of a table; its last step is one of our estimators. The trace of the search is left out.
     encoder : Encoder
         How the training file became columns.
     classes : array, optional
         Labels, for the plain part.
     """
+    steps = [(name, step) for name, step in model.steps if not isinstance(step, IndicatorColumns)]
     facts = {
-        "feature_names": encoder.feature_names,
+        "feature_names": _names(steps[0][1], encoder),
         "classes": None if classes is None else [str(label) for label in classes],
         "encoder": encoder.to_dict(),
     }
-    write_archive(_without_trace(model), path, facts)
+    write_archive(Pipeline([*steps[:-1], (steps[-1][0], _without_trace(steps[-1][1]))]), path, facts)
 
 
-def _without_trace(model: Pipeline) -> Pipeline:
-    name, estimator = model.steps[-1]
+def _names(first: Any, encoder: Encoder) -> list[str]:
+    """Return the names of the columns that a stored model takes: values, or indicators, which the encoding makes of them."""
+    return encoder.value_names if isinstance(first, PreparedColumns) else encoder.feature_names
+
+
+def _without_trace(estimator: Any) -> Any:
     slim = copy(estimator)
     for attribute in ("trace_", "selection_", "_known"):
         vars(slim).pop(attribute, None)
-    return Pipeline([*model.steps[:-1], (name, slim)])
+    return slim
 
 
 def load_model(path: PathLike) -> ModelFile:
@@ -94,31 +100,53 @@ def load_model(path: PathLike) -> ModelFile:
         raise unbuildable(path, plain, error) from None
     if not _is_ours(model, encoder):
         raise ModelFileError(f"{path}: holds a {type(model).__name__}, expected a model saved by foldless.")
-    _check_scaling(path, model[0], len(encoder.feature_names))
+    _check_preparation(path, model, len(_names(model[0], encoder)))
     check_predicts(path, model)
+    if not isinstance(model[0], PreparedColumns):
+        model = Pipeline([("columns", IndicatorColumns(encoder)), *model.steps])
     return ModelFile(model, encoder, plain)
 
 
 def _is_ours(model: Any, encoder: Encoder) -> bool:
-    """Return True for a scaling step and one of our fitted estimators, with as many features as the encoder."""
+    """Return True for a step that prepares columns and one of our fitted estimators, for as many columns as the encoder makes."""
     if not isinstance(model, Pipeline) or len(model.steps) != 2:
         return False
     (_, first), (_, last) = model.steps
     estimators = {entry.estimator for entry in MACHINES.values()}
-    scaling = (isinstance(first, str) and first == "passthrough") or type(first) is ColumnScaler
-    fitted = type(last) in estimators and hasattr(last, "dual_coef_")
-    return scaling and fitted and getattr(last, "n_features_in_", None) == len(encoder.feature_names)
+    if type(last) not in estimators or not hasattr(last, "dual_coef_"):
+        return False
+    takes = len(_names(first, encoder))
+    if isinstance(first, str):
+        return first == "passthrough" and getattr(last, "n_features_in_", None) == takes
+    return type(first) in (ColumnScaler, PreparedColumns) and getattr(first, "n_features_in_", None) == takes
 
 
-def _check_scaling(path: PathLike, scaler: ColumnScaler | str, n_features: int) -> None:
-    """Scale a row of zeros, to notice arrays that do not fit."""
-    if isinstance(scaler, str):
+def _check_preparation(path: PathLike, model: Pipeline, n_columns: int) -> None:
+    """Prepare a row of zeros, to notice arrays that do not fit."""
+    first, last = model[0], model[-1]
+    if isinstance(first, str):
         return
     try:
         with strict_arithmetic():
-            fits = np.shape(scaler.mean_) == np.shape(scaler.scale_) == (n_features,)
-            intact = fits and are_finite(scaler.transform(np.zeros((1, n_features))))
+            prepared = first.transform(np.zeros((1, n_columns)))
+            intact = prepared.shape == (1, last.n_features_in_) and are_finite(prepared)
+            intact = intact and _scaling_fits(first, n_columns)
     except Exception as error:
         raise damaged(path, error) from None
     if not intact:
         raise damaged(path, "its scaling does not fit the columns")
+
+
+def _scaling_fits(first: ColumnScaler | PreparedColumns, n_columns: int) -> bool:
+    """Return whether there is a centre and a divisor for each column, where a single one would be used for all of them.
+
+    Columns must be kept in their order, and each once.
+    """
+    if isinstance(first, ColumnScaler):
+        arrays, places = [first.mean_, first.scale_], []
+    else:
+        how = first.preparation_
+        arrays, places = [how.center, how.scale, how.fill], [how.kept, how.gaps]
+    ordered = all(np.array_equal(place, np.unique(place)) for place in places)
+    # A centre that is no number would make every value a missing one.
+    return ordered and all(np.shape(array) == (n_columns,) and are_finite(array) for array in arrays)

@@ -26,6 +26,7 @@ from foldless.cli.files.written_numbers import parsed
 from foldless.cli.numbers import number
 from foldless.core.contracts import Matrix, Vector
 from foldless.core.errors import DataError
+from foldless.core.memo import cached_property
 from foldless.core.targets import MIN_ROWS
 from foldless.estimators.registry import TASKS
 
@@ -41,12 +42,15 @@ LISTED_MAX_NAMES = 8
 class Table:
     """A file as arrays, with its encoding and, as notes, the decisions that were made while reading it.
 
+    ``values`` are numbers, parts of dates and codes of categories, with NaN where they are missing: what ``KernelClassifier`` and
+    ``KernelRegressor`` take, with ``categorical_features=table.encoder.categorical``. ``X``, whose columns are ``feature_names``, is
+    for everything else: categories are columns of 0 and 1, and missing values are filled; see :mod:`foldless.cli.files.encoding`.
     ``missing`` counts the missing values of the columns that have any; ``dropped`` names columns that were left out on request,
     or because they cannot be used. ``verdicts`` has a line for every column of the file. ``ids`` are the names of the rows and
     ``rows`` their numbers in the file, from 0; None if all rows were read.
     """
 
-    X: Matrix
+    values: Matrix
     y: NDArray[Any] | None
     feature_names: list[str]
     target_name: str | None
@@ -62,7 +66,12 @@ class Table:
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return self.X.shape[0]
+        return self.values.shape[0]
+
+    @cached_property
+    def X(self) -> Matrix:
+        """The rows for machines that read numbers only: 0/1 columns for categories, no missing values."""
+        return self.encoder.indicators(self.values)
 
     @property
     def places(self) -> NDArray[np.intp]:
@@ -102,8 +111,8 @@ def read_table(
     drop : sequence of str
         Columns to leave out.
     impute : bool
-        Fill missing values, the default, with the mean of a numeric column and the most frequent level of a category, and add a column that
-        tells where they were missing; if False, a missing value is an error. The target is never filled.
+        Take missing values, the default; if False, a missing value is an error. In ``X`` they are filled with the mean of a numeric column
+        and the most frequent level of a category, and a further column tells where they were missing. The target is never filled.
     task : {"auto", "classification", "regression"}
         Under ``"auto"`` texts and booleans are classes, and so are integers of which there are two different
         ones, or at most 20 and at most a tenth of the rows. Other numbers are regression.
@@ -151,8 +160,8 @@ def read_table(
     y, task_found = (None, None) if target is None else read_target(sheet, _column(sheet, target), task)
     features = [column for column in features if column.name not in unusable]
     encoder = Encoder(tuple(codes), target, task_found, id_column)
-    X = _encoded(sheet, features, encoder)
-    if not X.shape[1]:
+    values = _encoded(sheet, features, encoder)
+    if not values.shape[1]:
         raise DataError(f"{path}: no column is left to learn from. Check --target, --drop and the delimiter.")
     notes = [sheet.note] if sheet.note else []
     if sheet.n_rows < n_read:
@@ -164,7 +173,7 @@ def read_table(
     if target is not None and y is not None and task_found is not None:
         notes += target_notes(_column(sheet, target), y, task_found, task)
     return Table(
-        X,
+        values,
         y,
         encoder.feature_names,
         target,
@@ -187,8 +196,8 @@ def read_new(path: PathLike, encoder: Encoder) -> Iterator[Table]:
     """Yield the rows of a file to predict, encoded as the training file was; ``y`` is None even if the target is there.
 
     Parquet files come in parts of limited size, others as one table. Columns are found by name, in any order; other columns
-    are ignored with a note. A level that did not occur in training becomes zeros in every column of its category, with a
-    note; in a category of two levels it is an error.
+    are ignored with a note. A level that did not occur in training is no level, with a note; in a category of two levels it is an
+    error.
     """
     n_rows = 0
     for sheet in read_sheets(path, PART_MAX_CELLS // max(1, len(encoder.feature_names))):
@@ -200,19 +209,21 @@ def read_new(path: PathLike, encoder: Encoder) -> Iterator[Table]:
 
 
 def _new_rows(sheet: Sheet, encoder: Encoder) -> Table:
-    columns = [_like_training(sheet, *pair) for pair in zip(_matching(sheet, encoder), encoder.codes)]
+    columns = [like_training(sheet, *pair) for pair in zip(_matching(sheet, encoder), encoder.codes)]
     pairs = list(zip(columns, encoder.codes))
     notes = [note for pair in pairs for note in (*_unknown_notes(sheet, *pair), *_filled_notes(*pair))]
-    X = _encoded(sheet, columns, encoder)
+    values = _encoded(sheet, columns, encoder)
     ids = None if encoder.id_name is None else _ids(sheet, encoder.id_name)
     names = {code.name for code in encoder.codes} | {encoder.target_name, encoder.id_name}
     ignored = [show(name) for name in sheet.names if name not in names]
     if ignored:
         notes.append(f"not used, because the model does not know them: {', '.join(ignored)}")
-    return Table(X, None, encoder.feature_names, encoder.target_name, encoder.task, encoder, notes, ids=ids)
+    return Table(
+        values, None, encoder.feature_names, encoder.target_name, encoder.task, encoder, notes, ids=ids
+    )
 
 
-def _like_training(sheet: Sheet, column: Column, code: Code) -> Column:
+def like_training(sheet: Sheet, column: Column, code: Code) -> Column:
     """Return a new column, its numbers read as they were in training; raise if it cannot be."""
     if column.problem:
         raise DataError(f"{sheet.path}: column {show(column.name)} {column.problem}")
@@ -259,7 +270,7 @@ def _without(sheet: Sheet, drop: Sequence[str]) -> Sheet:
 
 def _matching(sheet: Sheet, encoder: Encoder) -> list[Column]:
     by_name = {column.name: column for column in sheet.columns}
-    absent = [code.name for code in encoder.codes if code.feature_names and code.name not in by_name]
+    absent = [code.name for code in encoder.codes if code.value_names and code.name not in by_name]
     if absent and not sheet.absent_is_zero:
         listed = ", ".join(map(show, absent[:5])) + (
             f" and {len(absent) - 5} more" if len(absent) > 5 else ""
@@ -293,9 +304,11 @@ def _notes(sheet: Sheet, features: list[Column], codes: Sequence[Code]) -> list[
 
 def _column_notes(sheet: Sheet, column: Column, code: Code) -> Iterator[str]:
     what, filled = f"column {show(code.name)}", int(missing_mask(column).sum())
-    if filled:
+    if filled and code.kind == "category":
+        yield f"{what}: {count(filled, 'missing value')}; the model is told where"
+    elif filled:
         yield f"{what}: {count(filled, 'missing value')} filled with {_fill(code)}"
-    if not code.feature_names:
+    if not code.value_names:
         yield f"{what} is always {show(code.levels[0])} and was left out"
     if column.note:
         yield f"{what} {column.note}"
@@ -308,10 +321,13 @@ def _column_notes(sheet: Sheet, column: Column, code: Code) -> Iterator[str]:
 
 def _filled_notes(column: Column, code: Code) -> list[str]:
     """Return a note on a new column with gaps; without a count, so that parts of a file repeat no note."""
-    if not code.feature_names or not missing_mask(column).any():
+    if not code.value_names or not missing_mask(column).any():
         return []
     unusual = "" if code.has_gaps else "; none was missing in training"
-    return [f"column {show(code.name)}: missing values were filled with {_fill(code)}{unusual}"]
+    done = (
+        "values are missing" if code.kind == "category" else f"missing values were filled with {_fill(code)}"
+    )
+    return [f"column {show(code.name)}: {done}{unusual}"]
 
 
 def _fill(code: Code) -> str:

@@ -57,7 +57,7 @@ def simple_models(is_classification: bool) -> dict[str, BaseEstimator]:
 
 
 def _boosting_cells(experiment: Experiment) -> int:
-    return len(judged_rows(experiment)) * experiment.X.shape[1] * _n_outputs(experiment)
+    return len(judged_rows(experiment)) * len(experiment.table.feature_names) * _n_outputs(experiment)
 
 
 def _n_outputs(experiment: Experiment) -> int:
@@ -75,10 +75,10 @@ def judged_rows(experiment: Experiment) -> NDArray[np.intp]:
 
 def _unseen(name: str, model: Any, experiment: Experiment) -> Unseen:
     rows, held_out = judged_rows(experiment), experiment.held_out
-    X, y = experiment.X[rows], experiment.y[rows]
+    X, y = experiment.indicators(experiment.X[rows]), experiment.y[rows]
     classes = experiment.estimator.classes_ if experiment.is_classification else None
     if held_out is not None:
-        predicted, p = _answers(_fitted(model, X, y), held_out.X, classes)
+        predicted, p = _answers(_fitted(model, X, y), experiment.indicators(held_out.X), classes)
         return Unseen(name, held_out.y, predicted, p, classes, "rows held out")
     if isinstance(model, (DummyClassifier, DummyRegressor)):
         # Frequencies and means of folds differ by chance from those of all rows.

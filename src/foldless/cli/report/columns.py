@@ -1,6 +1,6 @@
 r"""The columns of the file: what is in them, how they became numbers, which matter, and what the model makes of them.
 
-A column of the file may have become several columns of X (a category of many levels, a date). It is shuffled, varied and listed as one.
+A column of the file may have become several columns of X (the parts of a date). It is shuffled, varied and listed as one.
 
 **Importance.** On rows held out, the rise of the loss when the values of the column are dealt out anew among the rows. Without such
 rows, the same for left-out rows: their left-out output is moved by what shuffling changes in the fitted function,
@@ -44,22 +44,23 @@ class OriginalColumn:
         """Its name in the file."""
         return self.code.name
 
-    @property
-    def value_places(self) -> tuple[int, ...]:
-        """The columns of X with its values, without the one that tells where they are missing."""
-        return self.places[: len(self.code.value_names)]
-
 
 def original_columns(experiment: Experiment) -> list[OriginalColumn]:
     """Return the columns of the file, in its order, without the target."""
     found, start = [], 0
     for code in experiment.table.encoder.codes:
-        width = len(code.feature_names)
+        width = len(code.value_names)
         places = tuple(range(start, start + width))
-        constant = not np.any(np.ptp(experiment.X[:, list(places)], axis=0)) if width else True
-        found.append(OriginalColumn(code, places, bool(constant)))
+        constant = all(len(np.unique(experiment.X[:, place])) < 2 for place in places)
+        found.append(OriginalColumn(code, places, constant))
         start += width
     return found
+
+
+def known_values(experiment: Experiment, column: OriginalColumn) -> Vector:
+    """Return what is in a column of the training rows and not missing: numbers, codes of levels, or the first part of dates."""
+    x = experiment.X[:, column.places[0]]
+    return x[~np.isnan(x)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,8 +172,7 @@ def dependence(experiment: Experiment, column: OriginalColumn) -> Dependence:
     values, found = [], []
     for value, cells in _settings(experiment, column):
         X = experiment.X[rows].copy()
-        X[:, list(column.places)] = 0.0  # not missing
-        X[:, list(column.value_places)] = cells
+        X[:, list(column.places)] = cells
         values.append(value)
         found.append(np.atleast_1d(answers(experiment, X).mean(axis=0)))
     return Dependence(column, values, np.array(found))
@@ -181,7 +181,7 @@ def dependence(experiment: Experiment, column: OriginalColumn) -> Dependence:
 def _settings(experiment: Experiment, column: OriginalColumn) -> Iterator[tuple[Any, Any]]:
     """Yield values to try, and what they are in X."""
     if column.code.kind == "number":
-        x = experiment.X[:, column.places[0]]
+        x = known_values(experiment, column)
         low, high = np.quantile(x, [0.01, 0.99])
         low, high = (low, high) if low < high else (x.min(), x.max())
         different = np.unique(x)
@@ -189,9 +189,8 @@ def _settings(experiment: Experiment, column: OriginalColumn) -> Iterator[tuple[
         yield from ((float(value), value) for value in grid)
         return
     if column.code.kind == "date":
-        days = experiment.X[:, column.places[0]]
+        days = known_values(experiment, column)
         when = (np.linspace(days.min(), days.max(), DEPENDENCE_DATES) * 86_400).astype("datetime64[s]")
         yield from zip(when.astype(float) / 86_400, date_parts(when, column.code.parts))
         return
-    for level in column.code.levels[:DEPENDENCE_MAX_LEVELS]:
-        yield level, [float(shown == level) for shown in column.code.shown]
+    yield from ((level, float(code)) for code, level in enumerate(column.code.levels[:DEPENDENCE_MAX_LEVELS]))

@@ -6,10 +6,17 @@ from typing import Any
 import numpy as np
 
 from foldless.cli.experiment import Experiment
+from foldless.cli.files.encoding import Code
 from foldless.cli.files.sheet import count
 from foldless.cli.numbers import from_table, listing, number, percent
 from foldless.cli.report import column_figures
-from foldless.cli.report.columns import OriginalColumn, dependence, importance, original_columns
+from foldless.cli.report.columns import (
+    OriginalColumn,
+    dependence,
+    importance,
+    known_values,
+    original_columns,
+)
 from foldless.cli.report.parts import Drawn, Grid, Panel, Section
 from foldless.cli.report.scores import Unseen
 from foldless.cli.report.verdict import Findings
@@ -134,7 +141,7 @@ def _column_cells(experiment: Experiment, column: OriginalColumn) -> list[Any]:
     rows = experiment.table.n_rows
     absent = f"{missing} ({percent(missing / rows)})" if missing else "none"
     if column.code.kind == "number":
-        x = experiment.X[:, column.places[0]]
+        x = known_values(experiment, column)
         low, middle, high = (from_table(float(v)) for v in (x.min(), np.median(x), x.max()))
         values = f"{low} to {high}, median {middle}" if not column.is_constant else f"always {low}"
         return [
@@ -146,19 +153,20 @@ def _column_cells(experiment: Experiment, column: OriginalColumn) -> list[Any]:
             _use(experiment, column),
         ]
     if column.code.kind == "date":
-        days = experiment.X[:, column.places[0]]
+        days = known_values(experiment, column)
         first, last = (str(np.datetime64(int(day), "D")) for day in np.floor([days.min(), days.max()]))
         picture = Drawn(column_figures.histogram_of(1970 + days / 365.2425))
         return [column.name, "date", absent, f"{first} to {last}", picture, _use(experiment, column)]
-    levels, sizes = _level_counts(experiment, column)
+    levels, sizes = column.code.levels, _level_counts(experiment, column)
     picture = Drawn(column_figures.histogram_of_levels(levels, sizes))
     return [column.name, "category", absent, count(len(levels), "level"), picture, _use(experiment, column)]
 
 
-def _level_counts(experiment: Experiment, column: OriginalColumn) -> tuple[tuple[str, ...], Any]:
-    levels, rows = column.code.levels, len(experiment.y)
-    shown = experiment.X[:, list(column.value_places)].sum(axis=0)
-    return levels, np.concatenate([np.full(len(levels) - len(shown), rows - shown.sum()), shown])
+def _level_counts(experiment: Experiment, column: OriginalColumn) -> Any:
+    if not column.places:
+        return np.array([len(experiment.y)])
+    codes = known_values(experiment, column).astype(int)
+    return np.bincount(codes[codes >= 0], minlength=len(column.code.levels))
 
 
 def _scaling(x: Vector) -> str:
@@ -170,14 +178,32 @@ def _use(experiment: Experiment, column: OriginalColumn) -> str:
     code = column.code
     if column.is_constant:
         return "carries no information: always the same"
-    if code.kind == "number":
-        how = _scaling(experiment.X[:, column.places[0]]) if experiment.is_scaled else "as it is"
-    elif code.kind == "date":
+    if code.kind == "category":
+        return _category_use(experiment, code)
+    x = known_values(experiment, column)
+    if code.kind == "date":
         how = f"as numbers: {', '.join(code.parts)}"
-    elif len(code.levels) == 2:
+    else:
+        how = _scaling(x) if experiment.is_scaled else "as it is"
+    if not code.has_gaps:
+        return how
+    # The default model fills by the training rows, and the encoding for other machines by the whole file.
+    mean = experiment.sees_categories and code.kind == "number"
+    fill = float(x.mean()) if mean else code.fill
+    return f"{how}; missing values become {_quoted(fill)}, and a column of 0 and 1 tells where"
+
+
+def _category_use(experiment: Experiment, code: Code) -> str:
+    if experiment.sees_categories:
+        gaps = "; a missing value is a level of its own" if code.has_gaps else ""
+        return f"as a category: two rows have the same level or not{gaps}"
+    if len(code.levels) == 2:
         how = f"1 for “{code.levels[1]}”, 0 for “{code.levels[0]}”"
     else:
         how = f"{len(code.shown)} columns of 0 and 1, one per level"
-    fill = number(code.fill) if isinstance(code.fill, float) else f"“{code.fill}”"
-    gaps = f"; missing values become {fill}, and a column of 0 and 1 tells where" if code.has_gaps else ""
-    return how + gaps
+    gaps = f"; missing values become {_quoted(code.fill)}, and a column of 0 and 1 tells where"
+    return how + (gaps if code.has_gaps else "")
+
+
+def _quoted(fill: Any) -> str:
+    return number(fill) if isinstance(fill, float) else f"“{fill}”"

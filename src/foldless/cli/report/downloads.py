@@ -127,7 +127,7 @@ def refit_script(experiment: Experiment) -> str:
             *_options(estimator),
         ]
     )
-    scaling = "ColumnScaler()" if experiment.is_scaled else '"passthrough"'
+    step, rows = _preparation(experiment)
     impute = any(code.fill is not None for code in table.encoder.codes)
     imports = sorted({*_imports(parameters["kernel"]), (_module(type(estimator)), type(estimator).__name__)})
     held = experiment.held_out
@@ -139,7 +139,7 @@ def refit_script(experiment: Experiment) -> str:
         "from sklearn.pipeline import make_pipeline",
         "",
         "from foldless.cli import read_table",
-        "from foldless.estimators.preparation import ColumnScaler",
+        *_step_import(step),
         "",
         f"PATH = {_literal(experiment.source)}",
         "",
@@ -147,11 +147,30 @@ def refit_script(experiment: Experiment) -> str:
         f"impute={impute}, task={_literal(table.task)}{', drop_missing_target=True' if table.rows is not None else ''})",
         *note,
         f"kernel = {_kernel(parameters['kernel'])}",
-        f"model = make_pipeline({scaling}, {type(estimator).__name__}({options}))",
-        "model.fit(table.X, table.y)",
-        "print(model.predict(table.X)[:10])",
+        f"model = make_pipeline({step}, {type(estimator).__name__}({options}))",
+        f"model.fit({rows}, table.y)",
+        f"print(model.predict({rows})[:10])",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _preparation(experiment: Experiment) -> tuple[str, str]:
+    """Return the step that prepares the columns, and the rows that it takes, as Python reads them."""
+    if not experiment.sees_categories:
+        return "ColumnScaler()" if experiment.is_scaled else '"passthrough"', "table.X"
+    step = experiment.model[0]
+    given = {name: value for name, value in step.get_params().items() if value not in (None, True, [])}
+    if experiment.held_out is not None:
+        # Among all rows other columns may change, or have gaps; the kernel counts those of the training rows.
+        given["keep"] = step.get_feature_names_out().tolist()
+    inside = ", ".join(f"{name}={_literal(value)}" for name, value in given.items())
+    return f"PreparedColumns({inside})", "table.values"
+
+
+def _step_import(step: str) -> list[str]:
+    kind = step.partition("(")[0]
+    modules = {"ColumnScaler": "preparation", "PreparedColumns": "prepared_columns"}
+    return [f"from foldless.estimators.{modules[kind]} import {kind}"] if kind in modules else []
 
 
 def _left_out(table: Table) -> list[str]:

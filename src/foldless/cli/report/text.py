@@ -1,7 +1,6 @@
 """An experiment in words and numbers: sentences for the page, facts for the table, plain data for JSON."""
 
 import platform
-import re
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -17,6 +16,7 @@ from foldless.cli.report.verdict import Findings
 from foldless.core.contracts import Step
 from foldless.estimators.registry import entry_of
 from foldless.inspection.criterion_surface import PARAMETER_TITLES
+from foldless.kernels.in_words import in_words
 
 SENTENCE_MAX_CLASSES = 6
 PACKAGES = ("foldless", "numpy", "scipy", "scikit-learn")
@@ -63,23 +63,12 @@ def facts(experiment: Experiment) -> list[tuple[str, str]]:
     return [
         *_errors(experiment),
         ("machine", entry_of(estimator).title),
-        ("kernel", _short_kernel(estimator.kernel_)),
+        ("kernel", in_words(estimator.kernel_)),
         *chosen(experiment),
         (f"criterion {criterion.name} ({criterion.unit})", number(estimator.criterion_value_)),
         ("evaluations", str(estimator.n_evaluations_)),
         ("seconds", f"{experiment.seconds:.2f}"),
     ]
-
-
-def _short_kernel(kernel: object) -> str:
-    """Return a kernel in words, with the number of values in the place of a long list of them.
-
-    Examples
-    --------
-    >>> _short_kernel("RBF(length_scale=[1.5, 2, 3e+05])")
-    'RBF(length_scale=[3 values])'
-    """
-    return re.sub(r"\[([^\]]*)\]", lambda found: f"[{found[1].count(',') + 1} values]", str(kernel))
 
 
 def _errors(experiment: Experiment) -> Iterator[tuple[str, str]]:
@@ -109,7 +98,7 @@ def asked(experiment: Experiment) -> str:
         rows += f" ({experiment.held_out.rows} more were held out)"
     return (
         f"The model predicts {_target(experiment)} from {count(experiment.X.shape[1], 'feature')} of {rows}. "
-        f"It is {entry_of(estimator).title} with the kernel {_short_kernel(estimator.kernel_)}{compared}. "
+        f"It is {entry_of(estimator).title} with the kernel {in_words(estimator.kernel_)}{compared}. "
         f"Its parameters were chosen without folds, by this criterion: {_criterion(experiment)}."
     )
 
@@ -216,7 +205,7 @@ def to_plain_data(experiment: Experiment) -> dict[str, Any]:
         "target": experiment.table.target_name,
         "task": experiment.table.task,
         "rows": len(experiment.y),
-        "features": experiment.table.feature_names,
+        "features": experiment.feature_names,
         "columns": experiment.table.verdicts,
         "machine": entry_of(estimator).title,
         "kernel": str(estimator.kernel_),

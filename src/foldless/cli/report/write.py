@@ -108,13 +108,13 @@ def _search_panels(experiment: Experiment) -> Iterator[Panel]:
         yield _surface_panel(landscape, outcome, estimator.selection_.criterion)
     yield _trace_panel(experiment, outcome)
     lengths = length_scales(estimator.kernel_)
-    if len(lengths) > 1 and len(lengths) == len(experiment.table.feature_names):
+    if len(lengths) > 1 and len(lengths) == len(experiment.feature_names):
         yield Panel(
             "relevance",
             "Length scales",
             "One over the length scale of each column of numbers: a long bar is a column along which the prediction changes "
             "quickly.",
-            search_figures.relevance(lengths, experiment.table.feature_names),
+            search_figures.relevance(lengths, experiment.feature_names),
         )
 
 
