@@ -1,7 +1,7 @@
 """The command line and what only it needs: files, the report, and the tables of the papers.
 
-From Python: ``read_table`` reads a file, ``run_experiment`` tunes a machine on it, ``write_report`` writes the page, and
-``run`` does what the command line does.
+From Python: ``read_table`` reads a file and ``ColumnReader`` a data frame, ``run_experiment`` tunes a machine on a table,
+``write_report`` writes the page, and ``run`` does what the command line does.
 """
 
 from importlib import import_module
@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from foldless.cli.experiment import Experiment, run_experiment
+    from foldless.cli.files.column_reader import ColumnReader
     from foldless.cli.files.read_table import Table, read_table
     from foldless.cli.main import run
     from foldless.cli.report import write_report
 
-__all__ = ["Experiment", "Table", "read_table", "run", "run_experiment", "write_report"]
+__all__ = ["ColumnReader", "Experiment", "Table", "read_table", "run", "run_experiment", "write_report"]
 
 _MODULES = {
+    "ColumnReader": "files.column_reader",
     "Experiment": "experiment",
     "Table": "files.read_table",
     "read_table": "files.read_table",

@@ -51,6 +51,7 @@ SKLEARN_KERNELS = (
 )
 # Types that our estimators hold besides arrays, kernels, criteria, machines and searches.
 OTHER_TYPES = (
+    "foldless.cli.files.column_reader.ColumnReader",
     "foldless.core.contracts.Step",
     "foldless.estimators.calibration.Sigmoid",
     "foldless.estimators.columns.ColumnCodes",
