@@ -11,8 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from foldless import KernelClassifier, load
-from foldless.cli.files.read_table import read_table
+from foldless.cli.files.encoding import Encoder
+from foldless.cli.files.read_table import read_new, read_table
 from foldless.cli.main import run
+from foldless.core.errors import DataError
 
 N_ROWS, N_NEW = 40, 6
 FIT = ["--machine", "ridge", "--kernel", "linear"]
@@ -181,6 +183,62 @@ def test_written_numbers_are_understood_with_a_note(tmp_path, cells, numbers):
     table = read_table(path, "y")
     np.testing.assert_array_equal(table.X[:, 0], numbers)
     assert any("'x' was read as numbers" in note for note in table.notes)
+
+
+@pytest.mark.parametrize(
+    ("cells", "numbers", "unit"),
+    [
+        (["89.4 kg", "75 kg", "102.25 kg", "8 kg"], [89.4, 75, 102.25, 8], "kg"),
+        (["12cm", "7cm", "-3.5cm", "9cm"], [12, 7, -3.5, 9], "cm"),
+        (["1,250 km/h", "90 km/h", "n.a.", "70 km/h"], [1250, 90, np.nan, 70], "km/h"),
+        (["21 °C", "19.5 °C", "-2 °C", "8 °C"], [21, 19.5, -2, 8], "°C"),
+        (["2 doors", "4 doors", "4 doors", "2 doors"], [2, 4, 4, 2], "doors"),
+        (["1.5 m²", "7 m²", "8 m²", "3 m²"], [1.5, 7, 8, 3], "m²"),
+    ],
+)
+def test_numbers_that_share_one_unit_are_understood_with_a_note(tmp_path, cells, numbers, unit):
+    path = tmp_path / "a.csv"
+    path.write_text("x,y\n" + "".join(f'"{cell}",{i}.5\n' for i, cell in enumerate(cells)), encoding="utf-8")
+    table = read_table(path, "y")
+    np.testing.assert_array_equal(table.values[:, 0], numbers)
+    assert table.verdicts["x"] == f"number, in {unit}"
+    assert any(f"'x' was read as numbers: '{cells[0]}' is {numbers[0]:g}" in note for note in table.notes)
+    assert Encoder.from_dict(json.loads(json.dumps(table.encoder.to_dict()))) == table.encoder
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["1st", "2nd", "1st", "2nd"],
+        ["5 kg", "500 g", "5 kg", "500 g"],
+        ["12a", "12b", "12a", "12b"],
+        ["size 5", "size 6", "size 5", "size 6"],
+        ["5 of them", "6 of them", "5 of them", "6 of them"],
+        ["12:30 PM", "1:30 PM", "12:30 PM", "1:30 PM"],
+    ],
+)
+def test_texts_without_one_unit_stay_categories(tmp_path, cells):
+    path = tmp_path / "a.csv"
+    path.write_text("x,y\n" + "".join(f'"{cell}",{i}.5\n' for i, cell in enumerate(cells)), encoding="utf-8")
+    assert read_table(path, "y").verdicts["x"] == "category of 2 levels"
+
+
+def test_new_rows_are_in_the_unit_of_training(tmp_path):
+    rows = "".join(f"{50 + i}.5 kg,{i % 3}.5\n" for i in range(20))
+    (tmp_path / "a.csv").write_text("weight,y\n" + rows, encoding="utf-8")
+    encoder = read_table(tmp_path / "a.csv", "y").encoder
+
+    def read(*cells):
+        lines = ["weight,other", *(f"{cell},1" for cell in cells)]
+        (tmp_path / "new.csv").write_text("\n".join(lines), encoding="utf-8")
+        (table,) = read_new(tmp_path / "new.csv", encoder)
+        return table.values[:, 0].tolist()
+
+    assert read("60 kg", "61kg", "62") == [60, 61, 62]
+    with pytest.raises(DataError, match=r"column 'weight' is in g, and was in kg in training\. Convert it"):
+        read("60500 g", "61000 g")
+    with pytest.raises(DataError, match=r"line 3, column 'weight': expected a number .*, got '61000 g'"):
+        read("60 kg", "61000 g")
 
 
 def complaint(capsys):

@@ -78,7 +78,7 @@ def test_frames_of_all_kinds_and_the_file_have_the_same_values(sales, tmp_path):
 
 def test_every_column_gets_a_verdict(sales):
     reader = ColumnReader().fit(sales[0])
-    assert reader.verdicts_["price"] == "number"
+    assert reader.verdicts_["price"] == "number, in $"
     assert reader.verdicts_["day"].startswith("date, as days")
     assert reader.verdicts_["colour"] == "category of 3 levels"
     assert reader.verdicts_["shop"] == "left out: always 'here'"

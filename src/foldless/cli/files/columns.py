@@ -94,4 +94,7 @@ def _use(code: Code) -> str:
         return f"left out: always {show(code.levels[0])}"
     if code.kind == "category":
         return f"category of {count(len(code.levels), 'level')}"
-    return "number" if code.kind == "number" else f"date, as {', '.join(code.parts)}"
+    unit = code.form.partition(" ")[2]
+    if code.kind == "number":
+        return f"number, in {unit}" if unit else "number"
+    return f"date, as {', '.join(code.parts)}"

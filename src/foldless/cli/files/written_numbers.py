@@ -2,7 +2,8 @@
 
 A column is read in one *form*: ``"point"`` has decimal points and perhaps commas between thousands, ``"comma"`` decimal commas and
 perhaps points between thousands; blanks and apostrophes may separate thousands in both. A unit (a currency, a percent sign) belongs
-to the form, as in ``"comma €"``, and is the same in the whole column. A percentage stays one: ``12 %`` is 12.
+to the form, as in ``"comma €"``, and is the same in the whole column. A percentage stays one: ``12 %`` is 12. Any other short word is a
+unit if it follows the number in all cells of a column: ``89.4 kg`` is 89.4.
 
 Where both forms fit all cells and disagree (``1,234``), commas separate thousands if the fields of the file are separated by commas
 too, and decimals otherwise.
@@ -26,6 +27,10 @@ UNITS = (
     *("USD", "EUR", "GBP", "CHF", "JPY", "CNY", "INR", "CAD", "AUD", "SEK", "NOK", "DKK", "PLN"),
 )
 
+# A short word, perhaps by another: kg, m², km/h, °C.
+WORD = re.compile(r"°?[^\W\d_]{1,6}(?:/[^\W\d_]{1,6})?|°")
+
+_WITH_WORD = re.compile(rf"(.*\d[.,]?)\s*+({WORD.pattern})")
 _UNIT = "|".join(map(re.escape, UNITS))
 _WRITTEN = re.compile(
     rf"([+-]?)\s*+({_UNIT})?\s*+([+-]?)([\d.,][\d.,'’\s]*+(?:[eE][+-]?\d++)?)\s*+({_UNIT})?"
@@ -45,7 +50,7 @@ def is_plain(text: str, number: float) -> bool:
 def is_form(text: str) -> bool:
     """Return True for the form of a column: empty, or how decimals are written and perhaps a unit."""
     decimals, _, unit = text.partition(" ")
-    return not text or (decimals in DECIMALS and (not unit or unit in UNITS))
+    return not text or (decimals in DECIMALS and (not unit or unit in UNITS or bool(WORD.fullmatch(unit))))
 
 
 def parsed(sheet: Sheet, column: Column, known: str = "") -> Column:
@@ -80,17 +85,51 @@ def _gaps(column: Column) -> set[str]:
 def _parsed(sheet: Sheet, column: Column, known: str) -> Column:
     if isinstance(column.cells, np.ndarray) or column.levels is not None or column.problem:
         return column
-    if all(cell is None or is_number(cell) for cell in column.cells) and not known.startswith("comma"):
-        return replace(column, cells=_floats(column.cells))
-    counts = Counter(cell for cell in column.cells if cell is not None)
-    decimals = _decimals(counts, known.partition(" ")[0] or ("comma" if sheet.decimal_commas else "point"))
-    return column if decimals is None else _read(column, counts, decimals)
+    preferred, _, unit = known.partition(" ")
+    cells = _without_word(column.cells, unit)
+    if all(cell is None or is_number(cell) for cell in cells) and preferred != "comma":
+        return replace(column, cells=_floats(cells))
+    column, counts = replace(column, cells=cells), Counter(cell for cell in cells if cell is not None)
+    preferred = preferred or ("comma" if sheet.decimal_commas else "point")
+    decimals = _decimals(counts, preferred)
+    return _read_with_word(column, cells, preferred) if decimals is None else _read(column, counts, decimals)
+
+
+def _without_word(cells: Sequence[str | None], word: str) -> Sequence[str | None]:
+    """Return cells with a word taken away where it follows a number; a currency is left to the reading of the number."""
+    if not word or word in UNITS:
+        return cells
+    return [cell if cell is None or _split(cell)[1] != word else _split(cell)[0] for cell in cells]
+
+
+def _split(cell: str) -> tuple[str, str]:
+    """Return a text before a word at its end, and the word; empty if there is none."""
+    found = _WITH_WORD.fullmatch(cell)
+    return (found[1], found[2]) if found else (cell, "")
+
+
+def _read_with_word(column: Column, cells: Sequence[str | None], preferred: str) -> Column:
+    """Return a column of numbers that are all followed by the same word; any other as it is."""
+    words = {_split(cell)[1] for cell in cells if cell is not None}
+    if len(words) != 1 or words == {""}:
+        return column
+    word = words.pop()
+    bare = _without_word(cells, word)
+    counts = Counter(cell for cell in bare if cell is not None)
+    decimals = _decimals(counts, preferred)
+    if decimals is None or any(value(cell, decimals) is None or _unit(cell) for cell in counts):
+        return column
+    read = _read(replace(column, cells=bare), counts, decimals)
+    first = next(cell for cell in cells if cell is not None)
+    note = f"was read as numbers: {show(first)} is {value(_split(first)[0], decimals):.10g}"
+    return replace(read, form=f"{decimals} {word}", note=note)
 
 
 def _decimals(counts: Counter[str], preferred: str) -> str | None:
     """Return how the decimals of a column are written; None if it does not hold numbers."""
     share = {
-        decimals: sum(n for cell, n in counts.items() if value(cell, decimals) is not None) / counts.total()
+        decimals: sum(n for cell, n in counts.items() if value(cell, decimals) is not None)
+        / max(1, counts.total())
         for decimals in sorted(DECIMALS, key=lambda decimals: decimals != preferred)
     }
     best = max(share, key=share.__getitem__)
