@@ -331,7 +331,7 @@ def _filled_notes(column: Column, code: Code) -> list[str]:
 
 
 def _fill(code: Code) -> str:
-    return number(code.fill) if isinstance(code.fill, float) else show(code.fill)
+    return number(code.fill) if isinstance(code.fill, float) else "a date in the middle"
 
 
 def _number_notes(what: str, values: Vector, rows: NDArray[np.intp]) -> Iterator[str]:

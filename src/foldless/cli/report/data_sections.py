@@ -188,9 +188,9 @@ def _use(experiment: Experiment, column: OriginalColumn) -> str:
     if not code.has_gaps:
         return how
     # The default model fills by the training rows, and the encoding for other machines by the whole file.
-    mean = experiment.sees_categories and code.kind == "number"
-    fill = float(x.mean()) if mean else code.fill
-    return f"{how}; missing values become {_quoted(fill)}, and a column of 0 and 1 tells where"
+    mean = float(x.mean()) if experiment.sees_categories else code.fill
+    fill = "a date in the middle" if code.kind == "date" else _quoted(mean)
+    return f"{how}; missing values become {fill}, and a column of 0 and 1 tells where"
 
 
 def _category_use(experiment: Experiment, code: Code) -> str:
