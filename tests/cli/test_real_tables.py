@@ -493,3 +493,22 @@ def test_tuning_a_file_is_tuning_its_numbers_in_python(tmp_path, capsys):
     ours = KernelClassifier(random_state=0, categorical_features=read.encoder.categorical)
     expected = ours.fit(read.values, read.y).predict_proba(read.values)
     np.testing.assert_array_equal(load(model).predict_proba(read.values), expected)
+
+
+@pytest.mark.parametrize("labels", [("3 doors", "5 doors"), ("10 %", "20 %")])
+def test_classes_keep_their_names_even_if_they_write_numbers(tmp_path, labels):
+    path = tmp_path / "t.csv"
+    lines = [f"{i % 7},{labels[i % 2]}" for i in range(30)]
+    path.write_text("\n".join(["a,kind", *lines]), encoding="utf-8")
+    table = read_table(path, target="kind")
+    assert table.task == "classification"
+    assert sorted(set(table.y)) == sorted(labels)
+    assert not any("read as numbers" in text for text in table.notes)
+
+
+def test_numbers_with_a_unit_are_predicted_as_numbers(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["a,mass", *(f"{i},{i / 8 + 40:.2f} kg" for i in range(30))]), encoding="utf-8")
+    table = read_table(path, target="mass")
+    np.testing.assert_allclose(table.y, np.round(np.arange(30) / 8 + 40, 2))
+    assert any("'40.00 kg' is 40" in text for text in table.notes)

@@ -210,7 +210,10 @@ def _fitted_quietly(
         warnings.simplefilter("always")
         model.fit(X, y, sample_weight)
     found = [record.message for record in caught if isinstance(record.message, Warning)]
+    ignored: tuple[type[Warning], ...] = UNASKED_ADVICE
+    outcome = model.selection_.outcome
     # The number of evaluations is limited here, not by the user.
-    limited = model.selection_.outcome.stop is Stop.BUDGET
-    ignored = (*UNASKED_ADVICE, SearchWarning) if limited else UNASKED_ADVICE
+    if outcome.stop is Stop.BUDGET:
+        model.selection_ = replace(model.selection_, outcome=replace(outcome, stop=Stop.STEPS))
+        ignored = (*UNASKED_ADVICE, SearchWarning)
     return model, [warning for warning in found if not isinstance(warning, ignored)]

@@ -29,7 +29,7 @@ class Column:
 
     ``levels`` are those that the file declares: ARFF nominal, Parquet dictionary, booleans. ``problem`` says why the column
     cannot be used, whatever its cells. ``form`` is the way its numbers were written, and ``note`` how they were understood;
-    see :mod:`foldless.cli.files.written_numbers`.
+    see :mod:`foldless.cli.files.written_numbers`. ``written`` are then the cells as they stand in the file.
     """
 
     name: str
@@ -38,11 +38,13 @@ class Column:
     problem: str = ""
     form: str = ""
     note: str = ""
+    written: Sequence[str | None] | None = None
 
     def kept(self, rows: NDArray[np.intp]) -> "Column":
         """Return the column with some of its rows."""
         cells = self.cells[rows] if isinstance(self.cells, np.ndarray) else [self.cells[i] for i in rows]
-        return replace(self, cells=cells)
+        written = None if self.written is None else [self.written[i] for i in rows]
+        return replace(self, cells=cells, written=written)
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,8 @@ def _are_classes(values: Vector) -> bool:
 
 
 def _labels(column: Column, values: Vector | None) -> NDArray[Any]:
+    if column.written is not None:
+        return np.array(column.written, dtype=str)
     if values is not None and np.all(values == np.round(values)) and np.all(np.abs(values) < 2**53):
         return values.astype(np.int64)
     return np.array(texts(column), dtype=str)
@@ -82,7 +84,7 @@ def _check_not_degenerate(sheet: Sheet, column: Column, y: NDArray[Any], task: s
 
 def target_notes(column: Column, y: NDArray[Any], found: str, asked: str) -> Iterator[str]:
     """Yield how the target was read, and as what it was recognised."""
-    if column.note:
+    if column.note and (found == "regression" or column.written is None):
         yield f"the target {show(column.name)} {column.note}"
     if asked == "auto":
         what = f"{len(np.unique(y))} classes" if found == "classification" else "numbers"

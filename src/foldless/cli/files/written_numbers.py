@@ -85,8 +85,13 @@ def _gaps(column: Column) -> set[str]:
 def _parsed(sheet: Sheet, column: Column, known: str) -> Column:
     if isinstance(column.cells, np.ndarray) or column.levels is not None or column.problem:
         return column
+    read = _understood(sheet, column, column.cells, known)
+    return replace(read, written=column.cells) if read.form else read
+
+
+def _understood(sheet: Sheet, column: Column, written: Sequence[str | None], known: str) -> Column:
     preferred, _, unit = known.partition(" ")
-    cells = _without_word(column.cells, unit)
+    cells = _without_word(written, unit)
     if all(cell is None or is_number(cell) for cell in cells) and preferred != "comma":
         return replace(column, cells=_floats(cells))
     column, counts = replace(column, cells=cells), Counter(cell for cell in cells if cell is not None)

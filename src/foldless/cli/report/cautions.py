@@ -103,7 +103,9 @@ def _length_scales_at_bound(findings: Findings) -> Iterator[str]:
     if len(named) > RANGE_MIN_PARAMETERS:
         return
     for side in ("lower", "upper"):
-        ended = [PARAMETER_TITLES.get(p.name, p.name) for p in named if p.on_bound == side]
+        # The full power of a learned metric is the metric itself.
+        at_bound = [p for p in named if p.on_bound == side and not p.name.endswith("power")]
+        ended = [PARAMETER_TITLES.get(p.name, p.name) for p in at_bound]
         if ended:
             one = len(ended) == 1
             yield (
