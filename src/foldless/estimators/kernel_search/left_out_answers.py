@@ -1,6 +1,7 @@
 """What a search answers about certainty: intervals, sets, scores and rows to look at, from the left-out models of its best estimator."""
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -36,6 +37,7 @@ class LeftOutAnswers:
 
     estimator: BaseEstimator
     ensemble: bool
+    cv_results_: dict[str, Any]
     _predictor: Any
     _fitted_rows: tuple[Any, Any, dict[str, Any]]  # X, y and the parameters of fit
     _machine_rows: tuple[Any, np.ndarray, Vector | None]  # points as the machine sees them, y and weights
@@ -53,8 +55,18 @@ class LeftOutAnswers:
             return machine
         if not hasattr(self, "_twin"):
             check_twin(machine)
-            self._twin = twin_of(machine, *self._rows_of_machine())
+            self._twin = twin_of(machine, self._tuned_names(), *self._rows_of_machine())
         return self._twin
+
+    def _tuned_names(self) -> set[str]:
+        """Return the machine's parameters of which the search tried several numbers."""
+        start = f"param_{split_pipeline(self._predictor).prefix}"
+        tried = {name: values for name, values in self.cv_results_.items() if name.startswith(start)}
+        return {
+            name.removeprefix(start)
+            for name, values in tried.items()
+            if len({value for value in values.compressed() if isinstance(value, Real)}) > 1
+        }
 
     def _rows_of_machine(self) -> tuple[Any, np.ndarray, Vector | None]:
         """Return points as the machine sees them, targets and weights of the training rows."""
