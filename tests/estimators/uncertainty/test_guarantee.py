@@ -122,6 +122,13 @@ def test_split_needs_points(rng):
         KernelRidgeRegressor("precomputed", calibration="split").fit(X @ X.T, X[:, 0])
 
 
+def test_a_subset_cannot_be_split_and_says_why():
+    with pytest.raises(
+        TypeError, match=r"has no parameter .calibration.*KernelRidgeRegressor.calibration=.split.. does"
+    ):
+        KernelSubsetRegressor(calibration="split")
+
+
 def test_coverage_is_as_promised(rng):
     hits = {"jackknife+": [], "minmax": [], "studentized": []}
     for _ in range(60):

@@ -22,6 +22,7 @@ from foldless.estimators.uncertainty.learning_curve import LearningCurve
 from foldless.estimators.uncertainty.score import LooScore
 
 Rows = NDArray[np.intp]
+TrainingData = tuple[Any, Any, dict[str, Any]]  # X, y and the parameters of fit
 
 
 def _predicts_numbers(self: "LeftOutAnswers") -> bool:
@@ -39,7 +40,8 @@ class LeftOutAnswers:
     ensemble: bool
     cv_results_: dict[str, Any]
     _predictor: Any
-    _fitted_rows: tuple[Any, Any, dict[str, Any]]  # X, y and the parameters of fit
+    _fitted_rows: TrainingData
+    _fitted_half: Rows | None = None  # numbers of the rows that were fitted, if the others tuned
     _machine_rows: tuple[Any, np.ndarray, Vector | None]  # points as the machine sees them, y and weights
 
     @property
@@ -55,7 +57,7 @@ class LeftOutAnswers:
             return machine
         if not hasattr(self, "_twin"):
             check_twin(machine)
-            self._twin = twin_of(machine, self._tuned_names(), *self._rows_of_machine())
+            self._twin = twin_of(machine, self._tuned_names(), *self._rows_of_machine(), self._fitted_half)
         return self._twin
 
     def _tuned_names(self) -> set[str]:
@@ -82,7 +84,7 @@ class LeftOutAnswers:
 
     def _forget_rows(self) -> None:
         """Keep nothing of an earlier fit."""
-        for name in ("_twin", "_fitted_rows", "_machine_rows"):
+        for name in ("_twin", "_fitted_rows", "_fitted_half", "_machine_rows"):
             self.__dict__.pop(name, None)
 
     def _state_of_rows(self) -> dict[str, Any]:

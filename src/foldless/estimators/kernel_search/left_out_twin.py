@@ -36,11 +36,14 @@ class _Twin(BaseKernelEstimator):
     n_starts = max_evaluations = time_budget = n_jobs = random_state = None
     verbose = 0
 
-    def __init__(self, kernel: Any, machine: Machine, rows: Rows, tunes_machine: bool = False) -> None:
+    def __init__(
+        self, kernel: Any, machine: Machine, rows: Rows, tunes_machine: bool = False, split: bool = False
+    ) -> None:
         self.kernel = kernel
         self.machine = machine
         self.rows = rows
         self.tunes_machine = tunes_machine
+        self.split = split
 
     @property
     def _pairwise(self) -> bool:
@@ -56,10 +59,10 @@ class _Twin(BaseKernelEstimator):
         self._rows, self._kernels, self.n_features_in_ = self.rows, frozen(self.kernel), X.shape[1]
         selection = self._select(X, Y, self.machine, tune_machine=False)
         self._store(selection)
-        # The parameters came from a search over the same rows.
-        self.kernel_ = self.kernel
+        # The parameters came from a search, over the same rows unless these were set aside.
+        self.kernel_, self._split = self.kernel, self.split
         if self._training is not None:
-            self._training = replace(self._training, tuned=True, tunes_machine=self.tunes_machine)
+            self._training = replace(self._training, tuned=not self.split, tunes_machine=self.tunes_machine)
         return left_out_outputs(selection.solution)
 
     def _machine_params(self, machine: Any) -> dict[str, float]:
@@ -72,12 +75,14 @@ class RegressorTwin(_Twin, BaseKernelRegressor):
     Parameters
     ----------
     kernel : Kernel
-        Its free parameters are those that were tuned; the fit takes them as they are.
+        Its free parameters are those that were tuned on these rows; the fit takes them as they are.
     machine : Machine
     rows : array of int
         Numbers of the rows that will be fitted, among all rows.
     tunes_machine : bool, default=False
-        Whether the machine's parameter was tuned.
+        Whether the machine's parameter was tuned on these rows.
+    split : bool, default=False
+        Whether the parameters were chosen on other rows.
     """
 
     _centre: Vector | float = 0.0
@@ -115,12 +120,14 @@ class ClassifierTwin(_Twin, BaseKernelClassifier):
     Parameters
     ----------
     kernel : Kernel
-        Its free parameters are those that were tuned; the fit takes them as they are.
+        Its free parameters are those that were tuned on these rows; the fit takes them as they are.
     machine : Machine
     rows : array of int
         Numbers of the rows that will be fitted, among all rows.
     tunes_machine : bool, default=False
-        Whether the machine's parameter was tuned.
+        Whether the machine's parameter was tuned on these rows.
+    split : bool, default=False
+        Whether the parameters were chosen on other rows.
     """
 
     def fit(self, X: Any, y: np.ndarray) -> Self:
@@ -151,7 +158,12 @@ def check_twin(machine: BaseEstimator) -> None:
 
 
 def twin_of(
-    machine: BaseEstimator, tuned: Collection[str], X: Any, y: np.ndarray, weight: Vector | None
+    machine: BaseEstimator,
+    tuned: Collection[str],
+    X: Any,
+    y: np.ndarray,
+    weight: Vector | None,
+    half: Rows | None = None,
 ) -> Any:
     """Return the twin of a fitted estimator, fitted to the same rows.
 
@@ -165,15 +177,19 @@ def twin_of(
         Training points, as the machine saw them, and targets.
     weight : array of shape (n,) or None
         Sample weights.
+    half : array of shape (n,) or None
+        Numbers of these rows among all, if the others chose the parameters.
     """
     rows = np.arange(X.shape[0]) if weight is None else np.flatnonzero(weight > 0)
     X = X[rows][:, rows] if get_tags(machine).input_tags.pairwise else X[rows]
     y, weight = np.asarray(y)[rows], None if weight is None else weight[rows]
-    model = to_foldless(machine, X, y, _free(machine, tuned), weight)
+    model = to_foldless(machine, X, y, _free(machine, tuned if half is None else ()), weight)
+    # Its own kernel is a parameter of a Gaussian process, and free though other rows chose it.
+    kernel = model.kernel if half is None else frozen(model.kernel)
+    parts = kernel, model.machine, rows if half is None else half[rows], model.tune_machine, half is not None
     if is_classifier(machine):
-        return ClassifierTwin(model.kernel, model.machine, rows, model.tune_machine).fit(X, y)
-    normalise = bool(machine.get_params().get("normalize_y", False))
-    return RegressorTwin(model.kernel, model.machine, rows, model.tune_machine).fit(X, y, normalise)
+        return ClassifierTwin(*parts).fit(X, y)
+    return RegressorTwin(*parts).fit(X, y, bool(machine.get_params().get("normalize_y", False)))
 
 
 def _free(machine: BaseEstimator, tuned: Collection[str]) -> dict[str, Range]:
