@@ -9,6 +9,8 @@ from collections.abc import Iterable
 EVIDENCE = range(80, 100)
 
 SPENT = {
+    range(12): "the second look behind label_quality_, and the share of wrong labels that it assumes",
+    range(40): "how left-out residuals of tuned regressors are corrected for the tuning",
     range(40, 50): "KernelSearch's least-squares machine in place of SVC, its factor 2 and its tolerance",
     range(
         60, 71
