@@ -36,7 +36,7 @@ class TunedSets(Contender):
         model = make_pipeline(StandardScaler(), clone(self.estimator))
         sets, clock = timed(lambda: self._sets(model, split))
         labels = np.searchsorted(model.classes_, split.y_test[:TEST_ROWS])
-        found: dict[str, float] = {}
+        found: dict[str, Any] = {}
         for level, members in sets.items():
             found[f"{level} % coverage"] = 100 * float(np.mean(members[np.arange(len(labels)), labels]))
             found[f"{level} % size"] = float(np.mean(members.sum(axis=1)))
