@@ -151,6 +151,20 @@ def test_the_leverages_sum_to_the_number_of_tuned_parameters(model, n_tuned, dat
     assert np.all(np.isfinite(fitted.predict_interval(new)))
 
 
+def test_a_weight_of_two_is_the_row_twice_in_the_tuning_too(data):
+    X, y, new = data
+    counts = np.where(np.arange(N) % 4 == 0, 2, np.where(np.arange(N) % 7 == 1, 0, 1))
+    weighted = KernelRidgeRegressor().fit(X, y, counts)
+    repeated = KernelRidgeRegressor().fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
+    # Two searches end at the same minimum to a few digits.
+    expected = repeated._retuned_residuals()
+    assert np.repeat(weighted._retuned_residuals(), counts[counts > 0], axis=0) == pytest.approx(
+        expected, abs=1e-3
+    )
+    assert np.max(np.abs(expected - repeated._residual_columns())) > 0.02
+    assert weighted.predict_interval(new) == pytest.approx(repeated.predict_interval(new), abs=1e-2)
+
+
 def test_a_fit_by_cells_keeps_its_residuals(data, monkeypatch):
     monkeypatch.setattr("foldless.tuning.last_fit.CELL_ROWS", 20)
     X, y, _ = data
