@@ -18,6 +18,7 @@ from bench.problems.evidence import EVIDENCE, SPENT
 from bench.results import Difference, Results, mean_ranks
 from bench.run import Case, Conditions, run
 from bench.tables import TABLES
+from bench.tables.base import Table
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,10 @@ def test_numbers_are_scaled_by_the_training_rows(data):
 @pytest.mark.parametrize("spent", SPENT)
 def test_splits_that_chose_a_default_are_refused(spent, data):
     for table in TABLES.values():
-        assert not set(spent) & set(table.splits) or not any(name not in GENERATED for name, _ in table.cases)
+        # A table with problems of its own repeats the trials of a paper.
+        cuts_sets = type(table).find_problem is Table.find_problem
+        stored = cuts_sets and any(name not in GENERATED for name, _ in table.cases)
+        assert not stored or not set(spent) & set(table.splits)
     with pytest.raises(ValueError, match="cannot be evidence: they chose"):
         find_problem("small", data).check_splits(range(spent.stop - 1, spent.stop + 3))
     find_problem("small", data).check_splits(EVIDENCE)

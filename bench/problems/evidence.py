@@ -9,10 +9,15 @@ from collections.abc import Iterable
 EVIDENCE = range(80, 100)
 
 SPENT = {
+    range(12): "the second look behind label_quality_, and the share of wrong labels that it assumes",
+    range(40): "how left-out residuals of tuned regressors are corrected for the tuning",
     range(
         40, 50
     ): "KernelSearch's least-squares machine in place of SVC, its factor 2 and its tolerance; and (40 to 47) codes of "
     "categories in place of 0/1 columns for the default model of the command line",
+    range(
+        50, 53
+    ): "the kernel of the least-squares pilot, and four classes for C, where there are several classes",
     range(
         60, 71
     ): "the default criterion of KernelSVC for either loss, and (70) when landmarks are as good as the whole matrix",

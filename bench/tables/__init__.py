@@ -3,6 +3,7 @@
 from bench.tables.base import Table
 from bench.tables.calibration import Calibration
 from bench.tables.coverage import Coverage
+from bench.tables.coverage_classes import CoverageClasses
 from bench.tables.coverage_sets import CoverageSets
 from bench.tables.criteria_cost import CriteriaCost
 from bench.tables.gold import Gold
@@ -40,6 +41,7 @@ ALL: tuple[Table, ...] = (
     Gold(),
     Coverage(),
     CoverageSets(),
+    CoverageClasses(),
     Calibration(),
     Jackknife(),
     Suspicious(),

@@ -149,8 +149,11 @@ class KernelPoissonRegressor(RegressorMixin, IntervalMixin, BaseKernelEstimator)
         return rates(outputs)
 
     def _scales(self, block: Block) -> tuple[Matrix, Matrix]:
-        # A count has the variance of its rate.
-        return np.sqrt(rates(block.left_out)), np.sqrt(rates(self._own_outputs()))
+        return np.sqrt(rates(block.left_out)), self._target_deviations()
+
+    def _target_deviations(self) -> Matrix:
+        # A count has the variance of its rate. One that underflows would have none.
+        return np.maximum(np.sqrt(rates(self._own_outputs())), np.finfo(float).tiny)
 
     def _machine_params(self, machine: Any) -> dict[str, float]:
         return {"alpha": 1 / machine.C}

@@ -24,6 +24,10 @@ from foldless.tuning.lookup import as_criterion
 
 # Share of a budget in seconds that belongs to the kernel; the rest is for choosing functions.
 KERNEL_TIME_SHARE = 0.5
+EXPLANATIONS = {
+    "calibration": "The chosen functions are those of rows that tune, which the other half does not have, and a row that is left out "
+    "keeps its function: no split makes coverage certain. KernelRidgeRegressor(calibration='split') does.",
+}
 
 
 @document_shared
@@ -79,6 +83,8 @@ class KernelSubsetRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegresso
     >>> len(model.indices_) < 15
     True
     """
+
+    _explained_parameters = EXPLANATIONS
 
     criterion: CriterionLike
     # A subset of the columns needs the whole matrix.

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, NuSVC
 
 from foldless import KernelLSSVC, KernelRidgeRegressor, KernelSearch, load, save
-from foldless.core.errors import DataError, Undefined
+from foldless.core.errors import DataError, Undefined, UnknownName
 
 # The parameters stay as they are: there is one value to choose from.
 RIDGE = (KernelRidge(kernel="rbf", gamma=0.5, alpha=0.3), {"alpha": [0.3]})
@@ -184,3 +184,59 @@ def test_machines_without_left_out_models_say_so(noisy_curve):
         pickle.loads(pickle.dumps(folds)).predict_interval(X)  # noqa: S301
     with pytest.raises(AttributeError, match="predict_set"):
         folds.predict_set(X)
+
+
+@pytest.mark.filterwarnings("ignore::foldless.core.errors.AdviceWarning")
+@pytest.mark.parametrize(
+    "machine",
+    [KernelRidge(kernel="rbf"), GaussianProcessRegressor(RBF(1.0) + WhiteKernel()), SVC(), KernelRidgeRegressor(), KernelLSSVC()],
+    ids=lambda machine: type(machine).__name__,
+)  # fmt: skip
+def test_split_tunes_on_one_half_and_fits_the_other(machine, rng):
+    X = rng.normal(size=(80, 2)) * [1.0, 10.0]
+    z = np.sin(X[:, 0]) + 0.3 * rng.normal(size=80)
+    y = (z > 0).astype(int) if is_classifier(machine) else z
+    pipeline = make_pipeline(StandardScaler(), machine)
+    search = KernelSearch(pipeline, calibration="split").fit(X, y)
+    fitted = np.sort(search.suspicious_)
+    tuning = np.setdiff1d(np.arange(80), fitted)
+    assert len(fitted) == len(search.loo_predict_) == 40
+    # Scales and parameters are those of the first half alone, the machine that of the second.
+    chosen = KernelSearch(pipeline).fit(X[tuning], y[tuning])
+    assert str(search.best_params_) == str(chosen.best_params_)
+    scaler, best = chosen.best_estimator_[0], clone(chosen.best_estimator_).set_params(**chosen.best_params_)
+    expected = best[-1].fit(scaler.transform(X[fitted]), y[fitted])
+    assert search.best_estimator_[0].mean_ == pytest.approx(scaler.mean_)
+    assert search.predict(X) == pytest.approx(expected.predict(scaler.transform(X)), abs=1e-6)
+    exact = not isinstance(machine, SVC)
+    assert search.guarantee_.startswith("At least 80 %" if exact else "About 90 %")
+    assert ("tuned on other rows" in search.guarantee_) == exact
+    again = pickle.loads(pickle.dumps(search))  # noqa: S301
+    assert again.guarantee_ == search.guarantee_
+    if not is_classifier(machine):
+        ends = search.predict_interval(X[:5])
+        mu, R = left_out(expected, scaler.transform(X[fitted]), y[fitted], scaler.transform(X[:5]))
+        high = int(np.ceil(0.9 * 41))
+        by_refits = np.column_stack([np.sort(mu - R)[:, 40 - high], np.sort(mu + R)[:, high - 1]])
+        assert ends == pytest.approx(by_refits, abs=1e-6)
+        assert again.predict_interval(X[:5]) == pytest.approx(ends, abs=1e-9)
+
+
+def test_split_cuts_weights_too(noisy_curve):
+    X, y = noisy_curve
+    weight = np.where(np.arange(40) % 5 == 0, 0.0, 1.0)
+    search = KernelSearch(KernelRidge(kernel="rbf"), calibration="split").fit(X, y, sample_weight=weight)
+    assert len(search.suspicious_) < 20
+    assert np.all(weight[search.suspicious_] > 0)
+    other = KernelSearch(KernelRidge(kernel="rbf")).fit(X, y, sample_weight=weight)
+    assert len(other.suspicious_) == 32
+
+
+def test_split_refuses_what_it_cannot_cut(noisy_curve):
+    X, y = noisy_curve
+    with pytest.raises(ValueError, match="calibration='split' needs points"):
+        KernelSearch(KernelRidge(kernel="precomputed"), calibration="split").fit(X @ X.T, y)
+    with pytest.raises(UnknownName, match="calibration must be one of same, split"):
+        KernelSearch(KernelRidge(kernel="rbf"), calibration="half").fit(X, y)
+    with pytest.raises(ValueError, match="needs two rows of every class"):
+        KernelSearch(SVC(), calibration="split").fit(X, np.r_[1, np.zeros(39)])

@@ -13,10 +13,11 @@ from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier, is_regressor
 from sklearn.metrics import accuracy_score, check_scoring, r2_score
-from sklearn.utils import Tags, check_array, get_tags
+from sklearn.utils import Tags, _safe_indexing, check_array, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
+    _check_method_params,
     _num_samples,
     assert_all_finite,
     check_is_fitted,
@@ -40,15 +41,18 @@ from foldless.estimators.kernel_search.grid_search_habits import (
     EXPLANATIONS,
     warn_about_steps_that_use_y,
 )
-from foldless.estimators.kernel_search.left_out_answers import LeftOutAnswers
+from foldless.estimators.kernel_search.left_out_answers import LeftOutAnswers, TrainingData
 from foldless.estimators.kernel_search.param_space import read_space
-from foldless.estimators.kernel_search.pipeline import split_pipeline
+from foldless.estimators.kernel_search.pipeline import join_pipeline, split_pipeline
 from foldless.estimators.kernel_search.setting import SearchTask, SettingResult
 from foldless.estimators.kernel_search.strategies import build_runs
 from foldless.estimators.parameter_names import ParameterNamesMixin
+from foldless.estimators.uncertainty.halves import check_points_are_given, halves, splits
+from foldless.estimators.uncertainty.left_out_mixin import LeftOutMixin
 from foldless.estimators.validation import check_options, checked_weights
 from foldless.searches.base import Search
 from foldless.tuning.progress import progress
+from foldless.tuning.result import Trials
 from foldless.tuning.trace import Trace
 
 # Default number of local searches for an ensemble, which needs more than the best optimum.
@@ -112,6 +116,10 @@ class KernelSearch(
         What Ctrl-C does during the search: raise KeyboardInterrupt, or keep the best parameters so far and fit with them.
     checkpoint : path, default=None
         File to which every evaluation is appended; a run that was killed continues from it.
+    calibration : {"same", "split"}, default="same"
+        Rows behind intervals and sets. ``"same"`` tunes and fits all rows; ``"split"`` chooses the parameters, and fits the steps of
+        a pipeline before the machine, on one half, and fits the machine to the other, so that the guarantee holds for any number
+        of rows; see :meth:`guarantee`.
 
     Attributes
     ----------
@@ -188,6 +196,7 @@ class KernelSearch(
         verbose: int = 0,
         on_interrupt: str = "raise",
         checkpoint: str | PathLike[str] | None = None,
+        calibration: str = "same",
     ):
         self.estimator = estimator
         self.param_space = param_space
@@ -203,6 +212,7 @@ class KernelSearch(
         self.verbose = verbose
         self.on_interrupt = on_interrupt
         self.checkpoint = checkpoint
+        self.calibration = calibration
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, **params: Any) -> Self:
         """Choose the parameters, and fit with them.
@@ -224,15 +234,29 @@ class KernelSearch(
         if not _cross_validates(self.criterion):
             warn_about_steps_that_use_y(self.estimator)
         params = _check_weights(params, self.estimator, X, y)
-        results = self._tune_settings(X, np.asarray(y), params)
+        self._forget_rows()
+        tuning = fitted = (X, y, params)
+        if splits(self.calibration):
+            tuning, fitted = self._cut(X, y, params)
+        results = self._tune_settings(tuning[0], np.asarray(tuning[1]), tuning[2])
         best = min(results, key=lambda result: result.value)
         self._record(results, best)
         self._advise(best)
-        self._forget_rows()
-        self._fitted_rows = (X, y, params)
+        self._fitted_rows = fitted
         if self.refit:
-            self._refit(best, X, y, params)
+            self._refit(best, tuning)
         return self
+
+    def _cut(self, X: Any, y: Any, params: dict[str, Any]) -> tuple[TrainingData, TrainingData]:
+        """Return the half that tunes and the half that is fitted."""
+        check_points_are_given(split_pipeline(self.estimator).pairwise)
+        numbers = halves(_num_samples(X), y if is_classifier(self.estimator) else None, self.random_state)
+        self._fitted_half = numbers[1]
+        tuning, fitted = (
+            (_safe_indexing(X, half), _safe_indexing(y, half), _check_method_params(X, params, half))
+            for half in numbers
+        )
+        return tuning, fitted
 
     def _advise(self, best: SettingResult) -> None:
         """Warn about points whose columns have very different scales."""
@@ -308,22 +332,26 @@ class KernelSearch(
             return f"minus {best.selection.criterion.label}"
         return f"mean {'accuracy' if is_classifier(self.estimator) else 'R2'} over the folds"
 
-    def _refit(self, best: SettingResult, X: Any, y: Any, params: dict[str, Any]) -> None:
+    def _refit(self, best: SettingResult, tuning: TrainingData) -> None:
         begun = time.perf_counter()
-        self.best_estimator_ = best.fitted or self._fitted(best.best_params, X, y, params)
+        reusable = best.fitted if self._fitted_half is None else None
+        self.best_estimator_ = reusable or self._fitted(best.best_params, tuning)
         self.refit_time_ = time.perf_counter() - begun
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
         if self.ensemble:
             steps, weights = members_and_weights(best.outcome)
-            members = tuple(self._fitted(best.params(step.theta), X, y, params) for step in steps)
+            members = tuple(self._fitted(best.params(step.theta), tuning) for step in steps)
             self.ensemble_ = Ensemble(members, weights)
 
-    def _fitted(self, chosen: dict[str, Any], X: Any, y: Any, params: dict[str, Any]) -> BaseEstimator:
+    def _fitted(self, chosen: dict[str, Any], tuning: TrainingData) -> BaseEstimator:
         """Return the estimator, fitted with the chosen parameters; if it cannot be, the error gives them."""
         estimator = clone(self.estimator).set_params(**clone(chosen, safe=False))
+        X, y, params = self._fitted_rows
         try:
-            return estimator.fit(X, y, **params)
+            if self._fitted_half is None:
+                return estimator.fit(X, y, **params)
+            return self._fitted_after(estimator, tuning)
         except (TypeError, ValueError, np.linalg.LinAlgError) as error:
             if isinstance(error, FoldlessError):
                 raise
@@ -331,6 +359,18 @@ class KernelSearch(
                 f"the fit of {estimator} with the chosen parameters failed: {error} Scale the inputs, remove constant "
                 "columns, or search a narrower param_space."
             ) from error
+
+    def _fitted_after(self, estimator: BaseEstimator, tuning: TrainingData) -> BaseEstimator:
+        """Return the machine fitted to one half, after steps that were fitted to the other."""
+        parts, (X, y, params) = split_pipeline(estimator), self._fitted_rows
+        steps, _ = parts.transformed(*tuning[:2])
+        machine = clone(parts.machine)
+        machine.fit(X if steps is None else steps.transform(X), y, **parts.without_prefix(params))
+        if isinstance(machine, LeftOutMixin) and self._fitted_half is not None:
+            # Folds compare no kernels.
+            trials = self.selection_.trials if hasattr(self, "selection_") else Trials()
+            machine._keep_half(self._fitted_half, trials)
+        return join_pipeline(estimator, steps, machine)
 
     @property
     def _predictor(self) -> Any:

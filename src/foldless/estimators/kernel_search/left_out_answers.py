@@ -1,6 +1,7 @@
 """What a search answers about certainty: intervals, sets, scores and rows to look at, from the left-out models of its best estimator."""
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +22,7 @@ from foldless.estimators.uncertainty.learning_curve import LearningCurve
 from foldless.estimators.uncertainty.score import LooScore
 
 Rows = NDArray[np.intp]
+TrainingData = tuple[Any, Any, dict[str, Any]]  # X, y and the parameters of fit
 
 
 def _predicts_numbers(self: "LeftOutAnswers") -> bool:
@@ -36,8 +38,10 @@ class LeftOutAnswers:
 
     estimator: BaseEstimator
     ensemble: bool
+    cv_results_: dict[str, Any]
     _predictor: Any
-    _fitted_rows: tuple[Any, Any, dict[str, Any]]  # X, y and the parameters of fit
+    _fitted_rows: TrainingData
+    _fitted_half: Rows | None = None  # numbers of the rows that were fitted, if the others tuned
     _machine_rows: tuple[Any, np.ndarray, Vector | None]  # points as the machine sees them, y and weights
 
     @property
@@ -53,8 +57,18 @@ class LeftOutAnswers:
             return machine
         if not hasattr(self, "_twin"):
             check_twin(machine)
-            self._twin = twin_of(machine, *self._rows_of_machine())
+            self._twin = twin_of(machine, self._tuned_names(), *self._rows_of_machine(), self._fitted_half)
         return self._twin
+
+    def _tuned_names(self) -> set[str]:
+        """Return the machine's parameters of which the search tried several numbers."""
+        start = f"param_{split_pipeline(self._predictor).prefix}"
+        tried = {name: values for name, values in self.cv_results_.items() if name.startswith(start)}
+        return {
+            name.removeprefix(start)
+            for name, values in tried.items()
+            if len({value for value in values.compressed() if isinstance(value, Real)}) > 1
+        }
 
     def _rows_of_machine(self) -> tuple[Any, np.ndarray, Vector | None]:
         """Return points as the machine sees them, targets and weights of the training rows."""
@@ -70,7 +84,7 @@ class LeftOutAnswers:
 
     def _forget_rows(self) -> None:
         """Keep nothing of an earlier fit."""
-        for name in ("_twin", "_fitted_rows", "_machine_rows"):
+        for name in ("_twin", "_fitted_rows", "_fitted_half", "_machine_rows"):
             self.__dict__.pop(name, None)
 
     def _state_of_rows(self) -> dict[str, Any]:

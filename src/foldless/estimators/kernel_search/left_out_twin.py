@@ -1,6 +1,8 @@
 """The kernel machine of foldless that is equivalent to a fitted estimator of scikit-learn, for its left-out models."""
 
+from collections.abc import Collection
 from dataclasses import replace
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +23,7 @@ from foldless.estimators.base import (
     probabilities,
 )
 from foldless.estimators.calibration import calibrate
+from foldless.estimators.kernel_search.param_space import Range
 from foldless.estimators.kernel_search.sklearn_models import has_equivalent, to_foldless
 from foldless.kernels.precomputed import is_precomputed
 from foldless.machines import HingeSVM, SmoothMachine
@@ -33,10 +36,14 @@ class _Twin(BaseKernelEstimator):
     n_starts = max_evaluations = time_budget = n_jobs = random_state = None
     verbose = 0
 
-    def __init__(self, kernel: Any, machine: Machine, rows: Rows) -> None:
+    def __init__(
+        self, kernel: Any, machine: Machine, rows: Rows, tunes_machine: bool = False, split: bool = False
+    ) -> None:
         self.kernel = kernel
         self.machine = machine
         self.rows = rows
+        self.tunes_machine = tunes_machine
+        self.split = split
 
     @property
     def _pairwise(self) -> bool:
@@ -49,11 +56,13 @@ class _Twin(BaseKernelEstimator):
 
     def _solve(self, X: Any, Y: Matrix) -> Matrix:
         """Fit the rows, and return their left-out outputs (n, k)."""
-        self._rows, self._kernels, self.n_features_in_ = self.rows, self.kernel, X.shape[1]
+        self._rows, self._kernels, self.n_features_in_ = self.rows, frozen(self.kernel), X.shape[1]
         selection = self._select(X, Y, self.machine, tune_machine=False)
         self._store(selection)
-        # The parameters came from a search over the same rows.
-        self._training = None if self._training is None else replace(self._training, tuned=True)
+        # The parameters came from a search, over the same rows unless these were set aside.
+        self.kernel_, self._split = self.kernel, self.split
+        if self._training is not None:
+            self._training = replace(self._training, tuned=not self.split, tunes_machine=self.tunes_machine)
         return left_out_outputs(selection.solution)
 
     def _machine_params(self, machine: Any) -> dict[str, float]:
@@ -66,10 +75,14 @@ class RegressorTwin(_Twin, BaseKernelRegressor):
     Parameters
     ----------
     kernel : Kernel
-        Without free parameters.
+        Its free parameters are those that were tuned on these rows; the fit takes them as they are.
     machine : Machine
     rows : array of int
         Numbers of the rows that will be fitted, among all rows.
+    tunes_machine : bool, default=False
+        Whether the machine's parameter was tuned on these rows.
+    split : bool, default=False
+        Whether the parameters were chosen on other rows.
     """
 
     _centre: Vector | float = 0.0
@@ -97,6 +110,9 @@ class RegressorTwin(_Twin, BaseKernelRegressor):
     def _response(self, outputs: Matrix) -> Matrix:
         return outputs * self._scale + self._centre
 
+    def _target_deviations(self) -> Matrix | float:
+        return self._scale
+
 
 class ClassifierTwin(_Twin, BaseKernelClassifier):
     """A classifier of scikit-learn as kernel machines, one class against the rest.
@@ -104,10 +120,14 @@ class ClassifierTwin(_Twin, BaseKernelClassifier):
     Parameters
     ----------
     kernel : Kernel
-        Without free parameters.
+        Its free parameters are those that were tuned on these rows; the fit takes them as they are.
     machine : Machine
     rows : array of int
         Numbers of the rows that will be fitted, among all rows.
+    tunes_machine : bool, default=False
+        Whether the machine's parameter was tuned on these rows.
+    split : bool, default=False
+        Whether the parameters were chosen on other rows.
     """
 
     def fit(self, X: Any, y: np.ndarray) -> Self:
@@ -137,24 +157,46 @@ def check_twin(machine: BaseEstimator) -> None:
         )
 
 
-def twin_of(machine: BaseEstimator, X: Any, y: np.ndarray, weight: Vector | None) -> Any:
+def twin_of(
+    machine: BaseEstimator,
+    tuned: Collection[str],
+    X: Any,
+    y: np.ndarray,
+    weight: Vector | None,
+    half: Rows | None = None,
+) -> Any:
     """Return the twin of a fitted estimator, fitted to the same rows.
 
     Parameters
     ----------
     machine : estimator of scikit-learn
         With its parameters chosen.
+    tuned : collection of str
+        Names of the parameters that were.
     X, y : arrays
         Training points, as the machine saw them, and targets.
     weight : array of shape (n,) or None
         Sample weights.
+    half : array of shape (n,) or None
+        Numbers of these rows among all, if the others chose the parameters.
     """
     rows = np.arange(X.shape[0]) if weight is None else np.flatnonzero(weight > 0)
     X = X[rows][:, rows] if get_tags(machine).input_tags.pairwise else X[rows]
     y, weight = np.asarray(y)[rows], None if weight is None else weight[rows]
-    model = to_foldless(machine, X, y, {}, weight)
-    kernel = frozen(model.kernel)
+    model = to_foldless(machine, X, y, _free(machine, tuned if half is None else ()), weight)
+    # Its own kernel is a parameter of a Gaussian process, and free though other rows chose it.
+    kernel = model.kernel if half is None else frozen(model.kernel)
+    parts = kernel, model.machine, rows if half is None else half[rows], model.tune_machine, half is not None
     if is_classifier(machine):
-        return ClassifierTwin(kernel, model.machine, rows).fit(X, y)
-    normalise = bool(machine.get_params().get("normalize_y", False))
-    return RegressorTwin(kernel, model.machine, rows).fit(X, y, normalise)
+        return ClassifierTwin(*parts).fit(X, y)
+    return RegressorTwin(*parts).fit(X, y, bool(machine.get_params().get("normalize_y", False)))
+
+
+def _free(machine: BaseEstimator, tuned: Collection[str]) -> dict[str, Range]:
+    """Return the tuned parameters that are positive numbers, each in a range with nothing but its value."""
+    values = {name: value for name, value in machine.get_params(deep=False).items() if name in tuned}
+    return {
+        name: Range(float(value), float(value))
+        for name, value in values.items()
+        if isinstance(value, Real) and float(value) > 0
+    }

@@ -18,7 +18,8 @@ of the noise variance, from :math:`\tau` of all rows and the weights h(x) of the
 .. math:: \tau_{-i}^2(x) = \tau^2(x) + \frac{\varphi_i\, h_i(x)^2}{v_i (1 - \varphi_i h_{ii})}, \qquad
           \tau_{-i}^2(x_i) = \frac{1}{1 - \varphi_i h_{ii}}.  \tag{5}
 
-Rows that stand for several equal ones count as often in the quantiles. The posterior interval
+Residuals of a fit with tuned parameters are first made those of rows that were left out of the tuning too, by
+:mod:`foldless.estimators.uncertainty.retuning`. Rows that stand for several equal ones count as often in the quantiles. The posterior interval
 :math:`\mu(x) \pm z\, \sigma \tau(x)` believes the Gaussian process behind ridge regression.
 
 References

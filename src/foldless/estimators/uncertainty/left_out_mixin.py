@@ -1,6 +1,5 @@
 """What regressors and classifiers share: left-out models, leverages, refits, learning curves and splits."""
 
-import copy
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
@@ -13,15 +12,15 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
-from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, indexable
 
 from foldless.core.contracts import Matrix, Vector
-from foldless.core.errors import LeverageWarning, Undefined, UnknownName
+from foldless.core.errors import LeverageWarning, Undefined
 from foldless.criteria.left_out_models import leverages, refitted_changes
 from foldless.estimators.landmarks import row_numbers
 from foldless.estimators.uncertainty.guarantee import Conditions
+from foldless.estimators.uncertainty.halves import check_points_are_given, halves, splits
 from foldless.estimators.uncertainty.learning_curve import LearningCurve, learning_curve
 from foldless.estimators.uncertainty.left_out import (
     CellLeftOutModels,
@@ -35,7 +34,6 @@ from foldless.estimators.validation import checked_weights
 from foldless.kernels import gram
 from foldless.tuning.result import Selection, Trials
 
-CALIBRATIONS = ("same", "split")
 # Leverage above which one step is a rough approximation of a refit.
 LEVERAGE_LIMIT = 0.7
 
@@ -216,24 +214,19 @@ class LeftOutMixin:
     @property
     def _splits(self) -> bool:
         """Whether half of the rows are set aside for tuning."""
-        if self.calibration not in CALIBRATIONS:
-            raise UnknownName("calibration", self.calibration, CALIBRATIONS)
-        return self.calibration == "split"
+        return splits(self.calibration)
 
     def _fit_split(self, X: Any, y: Any, sample_weight: Any) -> Self:
         """Tune on one half of the rows, and fit the other half with the parameters that were found."""
-        if self._pairwise:
-            raise ValueError(
-                "calibration='split' needs points to cut apart, and kernel='precomputed' has none."
-            )
+        check_points_are_given(self._pairwise)
         X, y = indexable(X, y)
         if sp.issparse(y):
             raise TypeError("y is a sparse matrix, and an array is needed: pass y.toarray().")
-        halves = self._halves(y)
+        numbers = self._halves(y)
         weights = None if sample_weight is None else checked_weights(sample_weight, X)
         parts = [
             (_safe_indexing(X, half), _safe_indexing(y, half), None if weights is None else weights[half])
-            for half in halves
+            for half in numbers
         ]
         whole = clone(self).set_params(calibration="same")
         # Row numbers of all rows mean nothing in a half.
@@ -243,24 +236,17 @@ class LeftOutMixin:
         other = clone(whole).set_params(**tuned._chosen_params()).fit(*parts[1])
         parameters = self.get_params(deep=False)  # type: ignore[attr-defined]
         vars(self).update({name: value for name, value in vars(other).items() if name not in parameters})
-        self._rows, self._split = halves[1][other._rows], True
+        self._keep_half(numbers[1], tuned.selection_.trials)
         self.trace_, self.n_evaluations_ = tuned.trace_, tuned.n_evaluations_
-        self._tuned_trials = tuned.selection_.trials
         return self
+
+    def _keep_half(self, numbers: Rows, trials: Trials) -> None:
+        """Keep which of all rows were fitted, and what was compared on the others."""
+        self._rows, self._split, self._tuned_trials = numbers[self._rows], True, trials
 
     def _halves(self, y: ArrayLike) -> tuple[Rows, Rows]:
         """Return the numbers of the rows that tune and of those that are fitted, with the classes in equal shares."""
-        # A copy, so that a generator gives the same halves whenever it is asked for these rows.
-        seed = 0 if self.random_state is None else copy.deepcopy(self.random_state)
-        labels = self._stratify(y)
-        if labels is not None and np.min(np.unique(labels, return_counts=True)[1]) < 2:
-            raise ValueError(
-                "calibration='split' needs two rows of every class, one for each half; a class has one. Add rows of it, or "
-                "use calibration='same'."
-            )
-        rows = np.arange(np.shape(y)[0])
-        tuning, fitted = train_test_split(rows, test_size=0.5, stratify=labels, random_state=seed)
-        return np.sort(tuning), np.sort(fitted)
+        return halves(np.shape(y)[0], self._stratify(y), self.random_state)
 
     @property
     def _trials(self) -> Trials:

@@ -1,6 +1,6 @@
 """The rows that a model was fitted to: kept with it, so that a loaded model can solve once more."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +13,7 @@ from foldless.grams.builders import Builder, DenseBuilder, NystromBuilder
 from foldless.grams.dask import DaskBuilder
 from foldless.machines.base import row_weights
 from foldless.tuning.cellwise import CellSolution
+from foldless.tuning.objective import with_parameters
 from foldless.tuning.result import Selection
 
 
@@ -33,6 +34,8 @@ class TrainingRows:
         The fit by cells, if that is its form.
     tuned : bool
         Whether any parameter was chosen on these rows.
+    tunes_machine : bool
+        Whether the machine's parameter was one of them, as all free ones of the kernel are.
     """
 
     X: Any
@@ -41,6 +44,7 @@ class TrainingRows:
     landmarks: NDArray[np.intp] | None
     cells: CellSolution | None
     tuned: bool
+    tunes_machine: bool = False  # of a model that was saved before this was kept
 
     @classmethod
     def of(cls, selection: Selection) -> Self | None:
@@ -51,7 +55,10 @@ class TrainingRows:
         cells = solution if isinstance(solution, CellSolution) else None
         landmarks = builder.landmarks if isinstance(builder, NystromBuilder) and cells is None else None
         tuned = len(selection.objective.theta) > 0 or len(selection.trials) > 1
-        return cls(builder.X, np.asarray(solution.Y), selection.machine, landmarks, cells, tuned)
+        tunes_machine = selection.objective.tune_machine
+        return cls(
+            builder.X, np.asarray(solution.Y), selection.machine, landmarks, cells, tuned, tunes_machine
+        )
 
     @property
     def n(self) -> int:
@@ -83,3 +90,12 @@ class TrainingRows:
         if self.cells is not None:
             raise Undefined("a fit by cells has one solution per cell, and none for all rows.")
         return self.machine.solve(self.builder().gram(kernel), self.Y)
+
+    def tuned_theta(self, kernel: Kernel) -> Vector:
+        """Return the parameters that were tuned: the free ones of the kernel, then the machine's if it is one of them."""
+        return np.r_[kernel.theta, self.machine.theta if self.tunes_machine else np.zeros(0)]
+
+    def solve_at(self, kernel: Kernel, theta: Vector) -> Any:
+        """Return the fit with other values of the tuned parameters."""
+        kernel, machine = with_parameters(kernel, self.machine, theta, self.tunes_machine)
+        return replace(self, machine=machine).solve(kernel)
