@@ -11,8 +11,10 @@ from foldless.tuning.partitioned_fit import (
     feature_sums,
     hessian_roots,
     minimise_sums,
+    near_minimum,
     outputs_left_out,
     quadratic_sums,
+    row_slopes,
     row_sums,
 )
 
@@ -45,12 +47,51 @@ def test_gradient_and_hessian_are_derivatives(loss, rows):
     rng = np.random.default_rng(1)
     beta, step = 0.1 * rng.normal(size=(2, phi.width, 2))
     sums = row_sums(phi, loss, beta, X, Y, v)
-    up, down = (row_sums(phi, loss, beta + t * step, X, Y, v) for t in (1e-5, -1e-5))
-    assert np.vdot(sums.gradient, step) == pytest.approx((up.value - down.value) / 2e-5, rel=1e-6)
+    up, down = (row_sums(phi, loss, beta + t * step, X, Y, v).slopes for t in (1e-5, -1e-5))
+    assert np.vdot(sums.slopes.gradient, step) == pytest.approx((up.value - down.value) / 2e-5, rel=1e-6)
     changes = (up.gradient - down.gradient) / 2e-5
     for j, expected in enumerate(changes.T):
         H = sums.hessians[min(j, len(sums.hessians) - 1)]
         np.testing.assert_allclose((H + np.tril(H, -1).T) @ step[:, j], expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
+@pytest.mark.parametrize("bias", [True, False])
+def test_kernel_values_give_the_slopes_of_features(loss, bias, rows):
+    X, v = rows
+    Y, phi = targets(loss, X), features(X, bias)
+    beta = 0.1 * np.random.default_rng(1).normal(size=(phi.width, 2))
+    found, expected = row_slopes(phi, loss, beta, X, Y, v), feature_sums(phi(X), loss, beta, Y, v).slopes
+    assert found.value == pytest.approx(expected.value)
+    np.testing.assert_allclose(found.gradient, expected.gradient, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found.curvatures, expected.curvatures)
+
+
+def test_most_passes_are_cheap(rows):
+    """From the minimum for a third of the rows, with its Hessian, one Hessian of all rows is enough."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(3000, 2))
+    Y, v, phi = targets(Logistic(), X + 0.5 * rng.normal(size=X.shape)), np.ones(3000), features(X)
+    passes = []
+
+    def state(X, Y, v, C, name):
+        return PrimalState(
+            lambda beta: passes.append(f"Hessian of {name}") or row_sums(phi, Logistic(), beta, X, Y, v),
+            lambda beta: passes.append(f"slopes of {name}") or row_slopes(phi, Logistic(), beta, X, Y, v),
+            C,
+            phi.penalty,
+            np.zeros((phi.width, 2)),
+        )
+
+    everything = state(X, Y, v, C, "all")
+    expected = minimise_sums(everything, len(X))
+    passes.clear()
+    some = state(X[:1000], Y[:1000], v[:1000], 3 * C, "some")
+    some = some.at(minimise_sums(some, 1000))
+    near = near_minimum(some, everything.at(some.point), len(X))
+    np.testing.assert_allclose(minimise_sums(near, len(X)), expected, rtol=1e-6, atol=1e-8)
+    assert passes.count("Hessian of all") == 1
+    assert passes.count("slopes of all") <= 5
 
 
 def test_sums_of_parts_add_up(rows):
@@ -60,8 +101,8 @@ def test_sums_of_parts_add_up(rows):
     whole = row_sums(phi, Logistic(), beta, X, Y, v)
     parts = [row_sums(phi, Logistic(), beta, X[i], Y[i], v[i]) for i in (slice(0, 25), slice(25, None))]
     total = parts[0] + parts[1]
-    assert total.value == pytest.approx(whole.value)
-    np.testing.assert_allclose(total.gradient, whole.gradient)
+    assert total.slopes.value == pytest.approx(whole.slopes.value)
+    np.testing.assert_allclose(total.slopes.gradient, whole.slopes.gradient)
     np.testing.assert_allclose(total.hessians, whole.hessians)
 
 
@@ -71,8 +112,8 @@ def test_sums_of_the_squared_loss_at_zero_tell_all_others(rows):
     beta = np.random.default_rng(1).normal(size=(phi.width, 2))
     expected = feature_sums(phi(X), Squared(), beta, Y, v)
     found = quadratic_sums(row_sums(phi, Squared(), np.zeros_like(beta), X, Y, v))(beta)
-    assert found.value == pytest.approx(expected.value)
-    np.testing.assert_allclose(found.gradient, expected.gradient, atol=1e-10)
+    assert found.slopes.value == pytest.approx(expected.slopes.value)
+    np.testing.assert_allclose(found.slopes.gradient, expected.slopes.gradient, atol=1e-10)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
@@ -85,6 +126,7 @@ def test_left_out_outputs_are_those_of_refits(loss, bias, rows):
     def fitted(kept):
         state = PrimalState(
             lambda beta: row_sums(phi, loss, beta, X[kept], Y[kept], v[kept]),
+            lambda beta: row_slopes(phi, loss, beta, X[kept], Y[kept], v[kept]),
             C,
             phi.penalty,
             np.zeros((phi.width, 2)),

@@ -1,7 +1,7 @@
 """The last fit to a Dask collection through landmarks: a sum over the partitions; see :mod:`foldless.tuning.partitioned_fit`."""
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,14 +16,19 @@ from foldless.grams.landmarks import pivoted_landmarks
 from foldless.machines.base import fraction_of_one_row
 from foldless.machines.losses import Squared
 from foldless.tuning.partitioned_fit import (
+    NEAR_DECREMENT,
     LandmarkFeatures,
     PrimalState,
+    Slopes,
     Sums,
+    feature_slopes,
     feature_sums,
     hessian_roots,
     minimise_sums,
+    near_minimum,
     outputs_left_out,
     quadratic_sums,
+    row_slopes,
     row_sums,
 )
 
@@ -46,6 +51,12 @@ class _Job:
         rows = self.reader(place, X, y, weight)
         with workers(1):
             return row_sums(self.features, self.loss, beta, rows.X, rows.Y[:, columns], rows.weights)
+
+    def slopes(self, columns: slice, beta: Matrix, place: str, X: Any, y: Any, weight: Any) -> Slopes:
+        """Return the cheaper sums over a partition."""
+        rows = self.reader(place, X, y, weight)
+        with workers(1):
+            return row_slopes(self.features, self.loss, beta, rows.X, rows.Y[:, columns], rows.weights)
 
     def left_out(
         self,
@@ -123,30 +134,40 @@ def _fit_columns(job: _Job, collection: Collection, columns: slice, read: ReadRo
 
 
 def _minimum(job: _Job, collection: Collection, columns: slice, read: ReadRows) -> tuple[Matrix, Sums]:
-    """Return the best coefficients, and the sums at the point that the last step began at."""
-    beta, penalty = np.zeros((job.features.width, columns.stop - columns.start)), job.features.penalty
+    """Return the best coefficients, and the sums with the latest Hessians, which are those of a point close by."""
     latest: list[Sums] = []
 
-    def everywhere(beta: Matrix) -> Sums:
+    def sums(beta: Matrix) -> Sums:
         latest[:] = [collection.total(_Job.sums, job, columns, beta)]
         return latest[0]
 
+    def slopes(beta: Matrix) -> Slopes:
+        return cast(Slopes, collection.total(_Job.slopes, job, columns, beta))
+
     if isinstance(job.loss, Squared):
-        state = PrimalState(quadratic_sums(everywhere(beta)), job.C, penalty, beta)
+        beta = np.zeros((job.features.width, columns.stop - columns.start))
+        everywhere = quadratic_sums(sums(beta))
+        state = PrimalState(
+            everywhere, lambda beta: everywhere(beta).slopes, job.C, job.features.penalty, beta
+        )
     else:
-        state = PrimalState(everywhere, job.C, penalty, _begun(job, collection, columns, read))
+        model = _begun(job, collection, columns, read)
+        state = near_minimum(model, replace(model, sums=sums, slopes=slopes, C=job.C), collection.weight)
     return minimise_sums(state, collection.weight), latest[0]
 
 
-def _begun(job: _Job, collection: Collection, columns: slice, read: ReadRows) -> Matrix:
-    """Return the coefficients that fit the rows at hand, each of which stands for as many of the collection."""
+def _begun(job: _Job, collection: Collection, columns: slice, read: ReadRows) -> PrimalState:
+    """Return the fit to the rows at hand, each of which stands for as many of the collection."""
     F, Y, penalty = job.features(read.X), read.Y[:, columns], job.features.penalty
     beta = np.zeros((job.features.width, Y.shape[1]))
     if job.features.bias:
         beta[-1] = [job.loss.start(y, read.weights) for y in Y.T]
-
-    def here(beta: Matrix) -> Sums:
-        return feature_sums(F, job.loss, beta, Y, read.weights)
-
     total = read.counts.sum()
-    return minimise_sums(PrimalState(here, job.C * collection.weight / total, penalty, beta), total)
+    state = PrimalState(
+        lambda beta: feature_sums(F, job.loss, beta, Y, read.weights),
+        lambda beta: feature_slopes(F, job.loss, beta, Y, read.weights),
+        job.C * collection.weight / total,
+        penalty,
+        beta,
+    )
+    return state.at(minimise_sums(state, total, NEAR_DECREMENT * job.C))

@@ -7,6 +7,10 @@ machine with a smooth loss minimises
 
 D being the identity with a zero for the constant. Value, gradient and Hessian are sums over the rows of numbers that do not
 depend on how many rows there are: a Newton step is one pass over the parts, and the coefficients are all that travels to them.
+The Hessian takes two operations of :math:`n m^2`, the features and their products. Value and gradient alone take neither: with
+:math:`K = k(X, \text{landmarks})` and :math:`a = L'^{-1} \beta` the outputs are :math:`K a`, and the gradient is :math:`L^{-1} K' (v \circ \ell')`. So after
+one pass for a Hessian some cheap ones follow, as long as they pay: the chords of :mod:`foldless.machines.newton`.
+
 At the optimum, with the factor :math:`R R'` of the Hessian, :math:`V_i = C \|R^{-1} \phi_i\|^2` and the part :math:`u_i` of the weight that
 is a single row, the output of the fit without row i is
 
@@ -33,10 +37,12 @@ from foldless.core.memo import cached_property
 from foldless.kernels.evaluate import gram
 from foldless.kernels.pairs import Pairs, Points
 from foldless.machines.losses import SmoothLoss, Squared
-from foldless.machines.newton import minimise
+from foldless.machines.newton import CHORD_SHRINKAGE, minimise
 
-# Decrement per row at which one more step is the last.
+# Decrement per row of a step with an earlier Hessian that is the last.
 FINAL_DECREMENT = 1e-12
+# Decrement per row and unit of C from which on a Hessian of all rows serves until the end.
+NEAR_DECREMENT = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +96,10 @@ class LandmarkFeatures:
         root[: len(self.L), : len(self.L)] = self.L
         return root
 
+    def coefficients(self, beta: Matrix) -> Matrix:
+        """Return what gives the outputs from kernel values as ``beta`` does from features (width, k)."""
+        return solve_lower(self.root, beta, transposed=True)
+
     def _values(self, X: Points) -> Matrix:
         return gram(self.kernel, Pairs(X, self.points))
 
@@ -104,34 +114,65 @@ class LandmarkFeatures:
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
-    """Sums over rows: losses, and their first and second derivatives in the coefficients (r, k).
+class Slopes:
+    """Sums over rows: losses, and their derivatives in the coefficients (r, k).
 
     Attributes
     ----------
     value : float
     gradient : array of shape (r, k)
-    hessians : array of shape (k, r, r) or (1, r, r)
-        Their lower triangles; one that all columns share, for the squared loss.
+    curvatures : array of shape (k,)
+        Second derivatives in the outputs.
     """
 
     value: float
     gradient: Matrix
+    curvatures: Vector
+
+    def __add__(self, other: "Slopes") -> "Slopes":
+        """Return the sums over the rows of both."""
+        return Slopes(
+            self.value + other.value, self.gradient + other.gradient, self.curvatures + other.curvatures
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Sums over rows, those of second derivatives in the coefficients among them.
+
+    Attributes
+    ----------
+    slopes : Slopes
+    hessians : array of shape (k, r, r) or (1, r, r)
+        Their lower triangles; one that all columns share, for the squared loss.
+    """
+
+    slopes: Slopes
     hessians: NDArray[np.float64]
 
     def __add__(self, other: "Sums") -> "Sums":
         """Return the sums over the rows of both."""
-        return Sums(self.value + other.value, self.gradient + other.gradient, self.hessians + other.hessians)
+        return Sums(self.slopes + other.slopes, self.hessians + other.hessians)
 
 
 def feature_sums(F: Matrix, loss: SmoothLoss, beta: Matrix, Y: Matrix, v: Vector) -> Sums:
     """Return the sums over rows with the features F (n, r), targets (n, k) and weights (n,)."""
+    slopes, second = _slopes_of(F, loss, beta, Y, v)
+    curvatures = v[:, None] * (second[:, :1] if isinstance(loss, Squared) else second)
+    return Sums(slopes, np.array([blas.dsyrk(1.0, (F * np.sqrt(w)[:, None]).T) for w in curvatures.T]))
+
+
+def feature_slopes(F: Matrix, loss: SmoothLoss, beta: Matrix, Y: Matrix, v: Vector) -> Slopes:
+    """Return the cheaper sums over rows with the features F (n, r), targets (n, k) and weights (n,)."""
+    return _slopes_of(F, loss, beta, Y, v)[0]
+
+
+def _slopes_of(F: Matrix, loss: SmoothLoss, beta: Matrix, Y: Matrix, v: Vector) -> tuple[Slopes, Matrix]:
+    """Return the sums over rows, and the second derivative of every loss in its output."""
     Z = F @ beta
     first, second, _ = loss.derivatives(Y, Z)
-    curvatures = v[:, None] * (second[:, :1] if isinstance(loss, Squared) else second)
-    hessians = [blas.dsyrk(1.0, (F * np.sqrt(w)[:, None]).T) for w in curvatures.T]
     value = float(np.sum(v @ loss.value(Y, Z)))
-    return Sums(value, F.T @ (v[:, None] * first), np.array(hessians))
+    return Slopes(value, F.T @ (v[:, None] * first), v @ np.broadcast_to(second, Z.shape)), second
 
 
 def row_sums(
@@ -144,14 +185,26 @@ def row_sums(
     )
 
 
+def row_slopes(
+    features: LandmarkFeatures, loss: SmoothLoss, beta: Matrix, X: Points, Y: Matrix, v: Vector
+) -> Slopes:
+    """Return the cheaper sums over some rows, from the kernel values of a strip of them at a time."""
+    coefficients, strips = features.coefficients(beta), long_strips(X.shape[0], features.width)
+    values = ((features.kernel_values(X[rows]), rows) for rows in strips)
+    total = reduce(
+        Slopes.__add__, (feature_slopes(K, loss, coefficients, Y[rows], v[rows]) for K, rows in values)
+    )
+    return replace(total, gradient=solve_lower(features.root, total.gradient))
+
+
 def quadratic_sums(at_zero: Sums) -> Callable[[Matrix], Sums]:
     """Return the sums of the squared loss at any coefficients, given those at zero."""
-    H = mirror(at_zero.hessians[0].copy())
+    H, start = mirror(at_zero.hessians[0].copy()), at_zero.slopes
 
     def sums(beta: Matrix) -> Sums:
         step = H @ beta
-        value = at_zero.value + float(np.vdot(at_zero.gradient + step / 2, beta))
-        return Sums(value, at_zero.gradient + step, at_zero.hessians)
+        value = start.value + float(np.vdot(start.gradient + step / 2, beta))
+        return Sums(Slopes(value, start.gradient + step, start.curvatures), at_zero.hessians)
 
     return sums
 
@@ -168,7 +221,7 @@ def outputs_left_out(
 ) -> Matrix:
     """Return the outputs (n, k) of some rows when each is left out; eq. (2), ``roots`` being the factors of the Hessians."""
     outputs = np.empty(Y.shape)
-    coefficients = solve_lower(features.root, beta, transposed=True)
+    coefficients = features.coefficients(beta)
     whole_roots = [features.root @ root for root in roots]
     for rows in long_strips(X.shape[0], features.width):
         K = features.kernel_values(X[rows])
@@ -188,12 +241,15 @@ class PrimalState:
     ----------
     sums : callable
         Maps coefficients (r, k) to the sums over all rows.
+    slopes : callable
+        Maps them to the cheaper sums.
     C : float
     penalty : array of shape (r,)
     point : array of shape (r, k)
     """
 
     sums: Callable[[Matrix], Sums]
+    slopes: Callable[[Matrix], Slopes]
     C: float
     penalty: Vector
     point: Matrix
@@ -202,20 +258,24 @@ class PrimalState:
     def _sums(self) -> Sums:
         return self.sums(self.point)
 
+    @cached_property
+    def _slopes(self) -> Slopes:
+        return self._sums.slopes if "_sums" in vars(self) else self.slopes(self.point)
+
     @property
     def value(self) -> float:
         """J."""
-        return float(np.sum(self.penalty @ self.point**2) / 2 + self.C * self._sums.value)
+        return float(np.sum(self.penalty @ self.point**2) / 2 + self.C * self._slopes.value)
 
     @property
     def is_curved(self) -> bool:
         """Whether every column has a row with curvature."""
-        return bool(np.all(np.any(np.diagonal(self._sums.hessians, axis1=1, axis2=2), axis=1)))
+        return bool(np.all(self._slopes.curvatures > 0))
 
     @property
     def gradient(self) -> Matrix:
         """Derivative of J."""
-        return self.penalty[:, None] * self.point + self.C * self._sums.gradient
+        return self.penalty[:, None] * self.point + self.C * self._slopes.gradient
 
     @cached_property
     def roots(self) -> list[Matrix]:
@@ -228,13 +288,18 @@ class PrimalState:
 
     def newton_point(self) -> Matrix:
         """Return where the undamped step leads."""
-        if len(self.roots) == 1:
-            return self.point - solve_cholesky(self.roots[0], self.gradient)
-        columns = zip(self.roots, self.gradient.T, strict=True)
-        return self.point - np.column_stack([solve_cholesky(root, g[:, None]) for root, g in columns])
+        return self._stepped(self.roots, self)
 
-    def chord_point(self, other: Self) -> None:
-        """Return nothing: the gradient alone takes a pass over the rows, as a Newton step does."""
+    def chord_point(self, other: Self) -> Matrix:
+        """Return where a step from ``other`` leads with the Hessians of this state."""
+        return self._stepped(self.roots, other)
+
+    @staticmethod
+    def _stepped(roots: list[Matrix], state: "PrimalState") -> Matrix:
+        if len(roots) == 1:
+            return state.point - solve_cholesky(roots[0], state.gradient)
+        columns = zip(roots, state.gradient.T, strict=True)
+        return state.point - np.column_stack([solve_cholesky(root, g[:, None]) for root, g in columns])
 
     def decrement(self, target: Matrix) -> float:
         """Return minus the gradient times the step to ``target``."""
@@ -246,7 +311,37 @@ def hessian_roots(sums: Sums, C: float, penalty: Vector) -> list[Matrix]:
     return [cholesky(C * H + np.diag(penalty)) for H in sums.hessians]
 
 
-def minimise_sums(state: PrimalState, n: float) -> Matrix:
-    """Return the coefficients that minimise J over n rows."""
-    beta, _ = minimise(state, FINAL_DECREMENT * n, f"C = {state.C:.3g}")
+def minimise_sums(state: PrimalState, n: float, final_decrement: float = FINAL_DECREMENT) -> Matrix:
+    """Return the coefficients that minimise J over n rows, with the given decrement per row in the last step."""
+    beta, _ = minimise(state, _tolerance(final_decrement, n), f"C = {state.C:.3g}")
     return np.asarray(beta)
+
+
+def near_minimum(model: PrimalState, state: PrimalState, n: float) -> PrimalState:
+    """Return a state close to the minimum, as far as steps with the Hessians of another problem lead there.
+
+    Parameters
+    ----------
+    model : PrimalState
+        At the minimum for some of the rows, each of which stands for others.
+    state : PrimalState
+        The problem of all n rows, at the same point.
+    n : float
+    """
+    last = np.inf
+    while True:
+        target = model.chord_point(state)
+        decrement, following = state.decrement(target), state.at(target)
+        if not decrement < last:
+            return state
+        # A Newton step comes next, which needs all sums there.
+        if decrement <= NEAR_DECREMENT * state.C * n or decrement > CHORD_SHRINKAGE * last:
+            return following
+        if not following.value < state.value:
+            return state
+        state, last = following, decrement
+
+
+def _tolerance(final_decrement: float, n: float) -> float:
+    """Return the tolerance of a Newton step: it leaves about the square of that, where chords must arrive themselves."""
+    return float(np.sqrt(final_decrement * n))
