@@ -21,6 +21,7 @@ from foldless import (
 )
 from foldless.criteria.left_out import row_losses
 
+dask = pytest.importorskip("dask", reason="Dask collections need foldless[dask]")
 da = pytest.importorskip("dask.array", reason="Dask collections need foldless[dask]")
 pytestmark = pytest.mark.xdist_group("cluster")
 
@@ -52,8 +53,10 @@ MODELS = [
 ]
 
 
+@pytest.mark.parametrize("kept_entries", [0, 1e8], ids=["computed in every pass", "kept"])
 @pytest.mark.parametrize("model", MODELS, ids=str)
-def test_the_fit_is_that_of_an_array_with_the_same_landmarks(model, data):
+def test_the_fit_is_that_of_an_array_with_the_same_landmarks(model, kept_entries, data, monkeypatch):
+    monkeypatch.setattr("foldless.estimators.dask_landmarks.KEPT_MAX_ENTRIES", kept_entries)
     X, y = data
     y = y if "Regressor" in type(model).__name__ else np.array(["a", "b", "c"])[np.clip(y.astype(int), 0, 2)]
     model = model.set_params(landmarks=landmarks())
@@ -196,22 +199,53 @@ def killing(block, calls):
     return block
 
 
-def test_a_killed_worker_costs_time_and_nothing_else(data, tmp_path):
+@pytest.fixture
+def client():
     distributed = pytest.importorskip("distributed", reason="a cluster needs foldless[dask]")
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+def test_a_killed_worker_costs_time_and_nothing_else(data, client, tmp_path, monkeypatch):
+    monkeypatch.setattr("foldless.estimators.dask_landmarks.KEPT_MEMORY_SHARE", 0)
     X, y = data
     rows, labels = da.from_array(X, chunks=100), da.from_array(y > 1, chunks=100)
     model = KernelLogisticRegression(KERNEL, C=2.0, landmarks=landmarks())
-    expected = model.fit(rows, labels).dual_coef_.copy()
-    calls = tmp_path / "calls"
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
-        before = set(client.run(os.getpid).values())
-        model.fit(rows.map_blocks(killing, str(calls), meta=np.zeros((0, 2))), labels)
-        lazy = model.predict_proba(rows).compute()
-        assert before - set(client.run(os.getpid).values())
+    with dask.config.set(scheduler="synchronous"):
+        expected = model.fit(rows, labels).dual_coef_.copy()
+    calls, before = tmp_path / "calls", set(client.run(os.getpid).values())
+    model.fit(rows.map_blocks(killing, str(calls), meta=np.zeros((0, 2))), labels)
+    lazy = model.predict_proba(rows).compute()
+    assert before - set(client.run(os.getpid).values())
     assert calls.stat().st_size > 26
     np.testing.assert_allclose(model.dual_coef_, expected, rtol=1e-9)
     np.testing.assert_allclose(lazy, model.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    "moment", ["foldless.estimators.base.select", "foldless.estimators.dask_landmarks.near_minimum"]
+)
+def test_a_worker_that_dies_during_the_search_or_with_what_it_kept_costs_nothing_else(
+    moment, data, client, monkeypatch
+):
+    X, y = data
+    rows, labels = da.from_array(X, chunks=100), da.from_array(y > 1, chunks=100)
+    model = KernelLogisticRegression(landmarks=landmarks())
+    with dask.config.set(scheduler="synchronous"):
+        expected = model.fit(rows, labels).dual_coef_.copy()
+    module, name = moment.rsplit(".", 1)
+    usual, killed = getattr(sys.modules[module], name), []
+
+    def with_a_death(*args, **options):
+        killed.append(next(iter(client.run(os.getpid).values())))
+        os.kill(killed[0], signal.SIGKILL)
+        return usual(*args, **options)
+
+    monkeypatch.setattr(moment, with_a_death)
+    model.fit(rows, labels)
+    assert len(killed) == 1
+    np.testing.assert_allclose(model.dual_coef_, expected, rtol=1e-9)
 
 
 INTERRUPTED = """

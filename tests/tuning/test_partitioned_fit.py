@@ -6,6 +6,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from foldless.machines.losses import Logistic, Poisson, SmoothSquaredHinge, Squared
 from foldless.tuning.partitioned_fit import (
+    KnownFeatures,
     LandmarkFeatures,
     PrimalState,
     feature_sums,
@@ -67,7 +68,27 @@ def test_kernel_values_give_the_slopes_of_features(loss, bias, rows):
     np.testing.assert_allclose(found.curvatures, expected.curvatures)
 
 
-def test_most_passes_are_cheap(rows):
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
+@pytest.mark.parametrize("bias", [True, False])
+def test_features_that_are_known_serve_as_rows(loss, bias, rows):
+    X, v = rows
+    Y, phi = targets(loss, X), features(X, bias)
+    known, F = KnownFeatures(phi.width, bias), phi.in_strips(X)
+    np.testing.assert_array_equal(known.penalty, phi.penalty)
+    beta = 0.1 * np.random.default_rng(1).normal(size=(phi.width, 2))
+    expected, found = (row_sums(f, loss, beta, part, Y, v) for f, part in ((phi, X), (known, F)))
+    np.testing.assert_allclose(found.hessians, expected.hessians)
+    np.testing.assert_allclose(found.slopes.gradient, expected.slopes.gradient)
+    expected, found = (row_slopes(f, loss, beta, part, Y, v) for f, part in ((phi, X), (known, F)))
+    np.testing.assert_allclose(found.gradient, expected.gradient, rtol=1e-9, atol=1e-9)
+    roots = hessian_roots(row_sums(phi, loss, beta, X, Y, v), C, phi.penalty)
+    expected, found = (
+        outputs_left_out(f, loss, C, beta, roots, part, Y, v) for f, part in ((phi, X), (known, F))
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-9)
+
+
+def test_most_passes_are_cheap():
     """From the minimum for a third of the rows, with its Hessian, one Hessian of all rows is enough."""
     rng = np.random.default_rng(2)
     X = rng.normal(size=(3000, 2))

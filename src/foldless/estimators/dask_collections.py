@@ -5,8 +5,9 @@ computed again, so that a worker that dies costs time and nothing else.
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, fields, replace
 from functools import reduce, wraps
@@ -268,9 +269,20 @@ def _chosen(X: Any, y: Any, weight: Any, rows: np.ndarray) -> tuple[Any, np.ndar
 
 def computed(*tasks: Any) -> tuple[Any, ...]:
     """Return the results of tasks; one clear error if the cluster is lost on the way."""
-    dask = import_extra("dask", "dask")
+    with _losses_told():
+        return tuple(import_extra("dask", "dask").compute(*tasks))
+
+
+def persisted(*tasks: Any) -> tuple[Any, ...]:
+    """Return tasks whose results stay where they are computed; a cluster computes them again if their worker dies."""
+    with _losses_told():
+        return tuple(import_extra("dask", "dask").persist(*tasks))
+
+
+@contextmanager
+def _losses_told() -> Iterator[None]:
     try:
-        return tuple(dask.compute(*tasks))
+        yield
     except Exception as error:
         if not _is_of_cluster(error):
             raise
@@ -278,6 +290,18 @@ def computed(*tasks: Any) -> tuple[Any, ...]:
             f"the Dask cluster was lost while it computed ({type(error).__name__}: {error}). Start another one and call fit "
             "again; a search with a checkpoint goes on where it stood."
         ) from error
+
+
+def memory_of_workers() -> float | None:
+    """Return the bytes that all workers of the cluster may use; None without a cluster, or if it knows no limit."""
+    distributed = sys.modules.get("distributed")
+    try:
+        client = distributed.default_client()  # type: ignore[union-attr]
+    except (AttributeError, ValueError):
+        return None
+    # The scheduler tells of a few workers only.
+    limits = [worker["memory_limit"] for worker in client.scheduler_info()["workers"].values()]
+    return float(np.mean(limits)) * len(client.nthreads()) if limits and all(limits) else None
 
 
 def _is_of_cluster(error: Exception) -> bool:
@@ -367,6 +391,11 @@ class Collection:
         while len(terms) > 1:
             terms = [added(terms[i : i + ADDED_AT_ONCE]) for i in range(0, len(terms), ADDED_AT_ONCE)]
         return computed(terms[0])[0]
+
+    def kept(self, compute: Callable[..., Any], *arguments: Any) -> "Collection":
+        """Return the partitions with the results of :meth:`tasks` as their rows, which stay where they are computed."""
+        parts = [(part, None, None) for part in persisted(*self.tasks(compute, *arguments))]
+        return replace(self, parts=parts)
 
     def class_counts(self) -> dict[Any, int]:
         """Return how many rows with a weight each class has."""

@@ -1,5 +1,6 @@
 """The last fit to a Dask collection through landmarks: a sum over the partitions; see :mod:`foldless.tuning.partitioned_fit`."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -9,7 +10,13 @@ import scipy.sparse as sp
 from foldless.core.contracts import Machine, Matrix
 from foldless.core.parallel import workers
 from foldless.criteria.left_out import row_losses
-from foldless.estimators.dask_collections import Collection, Reader, ReadRows, machine_of_rows
+from foldless.estimators.dask_collections import (
+    Collection,
+    Reader,
+    ReadRows,
+    machine_of_rows,
+    memory_of_workers,
+)
 from foldless.estimators.landmarks import landmark_points
 from foldless.grams.expansion import Expansion
 from foldless.grams.landmarks import pivoted_landmarks
@@ -17,6 +24,7 @@ from foldless.machines.base import fraction_of_one_row
 from foldless.machines.losses import Squared
 from foldless.tuning.partitioned_fit import (
     NEAR_DECREMENT,
+    KnownFeatures,
     LandmarkFeatures,
     PrimalState,
     Slopes,
@@ -34,17 +42,25 @@ from foldless.tuning.partitioned_fit import (
 
 # Numbers of all Hessians that one pass sums up: columns beyond are fitted afterwards.
 HESSIAN_MAX_ENTRIES = 10_000_000
+# Features stay with the workers between passes if they take at most this share of their memory; without a cluster, so many numbers.
+KEPT_MEMORY_SHARE, KEPT_MAX_ENTRIES = 0.3, 1e8
 
 
 @dataclass(frozen=True, eq=False)
 class _Job:
     """What all tasks have in common."""
 
-    reader: Reader
-    features: LandmarkFeatures
+    reader: Callable[[str, Any, Any, Any], ReadRows]
+    features: LandmarkFeatures | KnownFeatures
     machine: Machine
     loss: Any
     C: float
+
+    def known(self, place: str, X: Any, y: Any, weight: Any) -> ReadRows:
+        """Return the rows of a partition, with their features in place of their points."""
+        rows = self.reader(place, X, y, weight)
+        with workers(1):
+            return replace(rows, X=cast(LandmarkFeatures, self.features).in_strips(rows.X))
 
     def sums(self, columns: slice, beta: Matrix, place: str, X: Any, y: Any, weight: Any) -> Sums:
         """Return the sums over a partition."""
@@ -107,10 +123,25 @@ def fit_landmarks(
     job = _Job(reader, features, machine, *machine.smooth_loss)
     step = k if isinstance(job.loss, Squared) else max(1, HESSIAN_MAX_ENTRIES // features.width**2)
     groups = [slice(i, min(i + step, k)) for i in range(0, k, step)]
+    if collection.n * features.width <= _kept_entries():
+        collection = collection.kept(_Job.known, job)
+        job = replace(job, reader=_read_already, features=KnownFeatures(features.width, features.bias))
+    if not isinstance(job.loss, Squared):
+        read = replace(read, X=features.in_strips(read.X))
     fits = [_fit_columns(job, collection, columns, read) for columns in groups]
     coefficients, intercept = features.expansion(np.column_stack([beta for beta, _ in fits]))
     loss = sum(beta.shape[1] * loss for beta, loss in fits) / k
     return Expansion(features.points, coefficients, intercept), float(loss)
+
+
+def _kept_entries() -> float:
+    """Return how many numbers may be kept between passes."""
+    memory = memory_of_workers()
+    return KEPT_MAX_ENTRIES if memory is None else KEPT_MEMORY_SHARE * memory / np.dtype(float).itemsize
+
+
+def _read_already(place: str, rows: ReadRows, *nothing: None) -> ReadRows:
+    return rows
 
 
 def _landmarks(model: Any, tuned: Any, points: Any, m: int, rng: np.random.Generator) -> Any:
@@ -157,8 +188,8 @@ def _minimum(job: _Job, collection: Collection, columns: slice, read: ReadRows) 
 
 
 def _begun(job: _Job, collection: Collection, columns: slice, read: ReadRows) -> PrimalState:
-    """Return the fit to the rows at hand, each of which stands for as many of the collection."""
-    F, Y, penalty = job.features(read.X), read.Y[:, columns], job.features.penalty
+    """Return the fit to the rows at hand, whose features are given and each of which stands for as many of the collection."""
+    F, Y = read.X, read.Y[:, columns]
     beta = np.zeros((job.features.width, Y.shape[1]))
     if job.features.bias:
         beta[-1] = [job.loss.start(y, read.weights) for y in Y.T]
@@ -167,7 +198,7 @@ def _begun(job: _Job, collection: Collection, columns: slice, read: ReadRows) ->
         lambda beta: feature_sums(F, job.loss, beta, Y, read.weights),
         lambda beta: feature_slopes(F, job.loss, beta, Y, read.weights),
         job.C * collection.weight / total,
-        penalty,
+        job.features.penalty,
         beta,
     )
     return state.at(minimise_sums(state, total, NEAR_DECREMENT * job.C))

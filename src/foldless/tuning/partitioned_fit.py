@@ -79,11 +79,18 @@ class LandmarkFeatures:
     @property
     def penalty(self) -> Vector:
         """Diagonal of D in eq. (1)."""
-        return np.r_[np.ones(len(self.L)), np.zeros(int(self.bias))]
+        return _penalty(self.width, self.bias)
 
     def __call__(self, X: Points) -> Matrix:
         """Return the features of some rows (n, width)."""
         return self._before_constant(solve_lower(self.L, self._values(X).T).T)
+
+    def in_strips(self, X: Points) -> Matrix:
+        """Return the features of rows (n, width), with little memory beside them."""
+        F = np.empty((X.shape[0], self.width))
+        for rows in long_strips(X.shape[0], self.width):
+            F[rows] = self(X[rows])
+        return F
 
     def kernel_values(self, X: Points) -> Matrix:
         """Return the values that :attr:`root` turns into features (n, width)."""
@@ -111,6 +118,47 @@ class LandmarkFeatures:
         m = len(self.L)
         intercept = beta[m] if self.bias else np.zeros(beta.shape[1])
         return solve_lower(self.L, beta[:m], transposed=True), intercept
+
+
+def _penalty(width: int, bias: bool) -> Vector:
+    return np.r_[np.ones(width - bias), np.zeros(int(bias))]
+
+
+@dataclass(frozen=True)
+class KnownFeatures:
+    """Stands for :class:`LandmarkFeatures` where the features themselves are given in place of the rows.
+
+    Attributes
+    ----------
+    width : int
+    bias : bool
+        Whether the last of them is a constant.
+    """
+
+    width: int
+    bias: bool
+
+    @property
+    def penalty(self) -> Vector:
+        """Diagonal of D in eq. (1)."""
+        return _penalty(self.width, self.bias)
+
+    def __call__(self, F: Matrix) -> Matrix:
+        """Return the features."""
+        return F
+
+    def kernel_values(self, F: Matrix) -> Matrix:
+        """Return the features: they need no :attr:`root`."""
+        return F
+
+    @property
+    def root(self) -> Matrix:
+        """The identity."""
+        return np.eye(self.width)
+
+    def coefficients(self, beta: Matrix) -> Matrix:
+        """Return ``beta``."""
+        return beta
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +224,12 @@ def _slopes_of(F: Matrix, loss: SmoothLoss, beta: Matrix, Y: Matrix, v: Vector) 
 
 
 def row_sums(
-    features: LandmarkFeatures, loss: SmoothLoss, beta: Matrix, X: Points, Y: Matrix, v: Vector
+    features: LandmarkFeatures | KnownFeatures,
+    loss: SmoothLoss,
+    beta: Matrix,
+    X: Points,
+    Y: Matrix,
+    v: Vector,
 ) -> Sums:
     """Return the sums over some rows, a strip of them at a time."""
     strips = long_strips(X.shape[0], features.width)
@@ -186,7 +239,12 @@ def row_sums(
 
 
 def row_slopes(
-    features: LandmarkFeatures, loss: SmoothLoss, beta: Matrix, X: Points, Y: Matrix, v: Vector
+    features: LandmarkFeatures | KnownFeatures,
+    loss: SmoothLoss,
+    beta: Matrix,
+    X: Points,
+    Y: Matrix,
+    v: Vector,
 ) -> Slopes:
     """Return the cheaper sums over some rows, from the kernel values of a strip of them at a time."""
     coefficients, strips = features.coefficients(beta), long_strips(X.shape[0], features.width)
@@ -210,7 +268,7 @@ def quadratic_sums(at_zero: Sums) -> Callable[[Matrix], Sums]:
 
 
 def outputs_left_out(
-    features: LandmarkFeatures,
+    features: LandmarkFeatures | KnownFeatures,
     loss: SmoothLoss,
     C: float,
     beta: Matrix,
