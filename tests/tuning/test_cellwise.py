@@ -91,3 +91,34 @@ def test_parameters_are_tuned_though_most_cells_have_one_class(estimator, rng):
     assert np.mean(one_class) > 0.5
     assert model.trace_[-1].n_rows < 301
     assert np.mean(model.predict(X) != y) < 0.6 * np.mean(y)
+
+
+def far_rows(name, rng):
+    """Return sixty rows far from all others, in which something is wrong, and their targets."""
+    far, targets = rng.normal(size=(60, 2)) + 1e3, np.where(rng.normal(size=(60, 1)) > 0, 1.0, -1.0)
+    return {
+        "one class": (far, np.ones((60, 1))),
+        "one point": (np.tile(far[:1], (60, 1)), targets),
+        "a singular Gram": (np.repeat(far[:4], 15, axis=0), targets),
+        "huge values": (1e9 * far, targets),
+        "the largest values": (1e100 * far, targets),
+    }[name]
+
+
+@pytest.mark.parametrize(
+    "name", ["one class", "one point", "a singular Gram", "huge values", "the largest values"]
+)
+@every_machine
+def test_a_bad_cell_changes_nothing_in_the_others(machine, name, rng):
+    """The rows of the good cell have the outputs that they have without the others."""
+    X = rng.normal(size=(60, 2))
+    Y = np.where(X[:, :1] + 0.3 * rng.normal(size=(60, 1)) > 0, 1.0, -1.0)
+    far, targets = far_rows(name, rng)
+    points, signs = np.r_[X, far], np.r_[Y, targets]
+    cells = fit_cells(KERNEL, machine, LOO(), points, signs, grow_cells(points, 70, overlap=0.0))
+    alone = fit_cells(KERNEL, machine, LOO(), X, Y, grow_cells(X, 60))
+    np.testing.assert_allclose(cells.left_out[:60], alone.left_out, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(cells.expansion(KERNEL, X), alone.expansion(KERNEL, X), rtol=1e-9, atol=1e-9)
+    assert np.all(np.isfinite(cells.left_out))
+    assert np.all(np.isfinite(cells.expansion(KERNEL, points)))
+    assert np.isfinite(cells.value)

@@ -170,10 +170,17 @@ def principal_direction(X: Any, rng: np.random.Generator) -> Vector:
     mean = np.asarray(X.mean(axis=0)).ravel()
     v = rng.normal(size=X.shape[1])
     for _ in range(POWER_ITERATIONS):
-        projected = X @ v - mean @ v
-        v = X.T @ projected - mean * projected.sum()
+        # Squares of the largest numbers that rows may have would be no numbers any more.
+        projected = _at_most_one(X @ v - mean @ v)
+        v = _at_most_one(X.T @ projected - mean * projected.sum())
         norm = np.linalg.norm(v)
         if not norm > 0:
             return np.eye(X.shape[1])[0]
         v = v / norm
     return np.asarray(v)
+
+
+def _at_most_one(v: Vector) -> Vector:
+    """Return a vector divided by its largest absolute value, unless that is zero."""
+    largest = np.max(np.abs(v))
+    return v / largest if largest > 0 else v
