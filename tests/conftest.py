@@ -36,6 +36,20 @@ def interruptible():
 
 
 @pytest.fixture
+def time_limit():
+    """End a test that waits for others, such as the workers of a cluster, after five minutes."""
+
+    def too_late(*_):
+        pytest.fail("the test took longer than five minutes.")
+
+    previous = signal.signal(signal.SIGALRM, too_late)
+    signal.alarm(300)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, previous)
+
+
+@pytest.fixture
 def two_classes(rng):
     """Forty points of two overlapping clouds in three dimensions; labels -1 and 1."""
     y = np.repeat([-1.0, 1.0], 20)

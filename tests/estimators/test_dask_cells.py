@@ -14,7 +14,7 @@ from foldless.searches import LBFGS
 
 dask = pytest.importorskip("dask", reason="Dask collections need foldless[dask]")
 da = pytest.importorskip("dask.array", reason="Dask collections need foldless[dask]")
-pytestmark = pytest.mark.xdist_group("cluster")
+pytestmark = [pytest.mark.xdist_group("cluster"), pytest.mark.usefixtures("time_limit")]
 
 N, SIZE = 600, 90
 KERNEL = RBF(0.7, "fixed")
@@ -144,11 +144,11 @@ def test_a_killed_worker_costs_time_and_nothing_else(data, tmp_path):
     expected = model.fit(rows, labels).decision_function(X)
     calls = tmp_path / "calls"
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
-        before = set(client.run(os.getpid).values())
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster):
+        before = {nanny.pid for nanny in cluster.workers.values()}
         # Rows are counted, drawn for the search, and routed twice: the worker dies while the cells get their rows.
         model.fit(rows.map_blocks(killing, str(calls), 21, meta=np.zeros((0, 2))), labels)
-        assert before - set(client.run(os.getpid).values())
+        assert before - {nanny.pid for nanny in cluster.workers.values()}
     assert calls.stat().st_size > 21
     np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-9, atol=1e-12)
 

@@ -8,7 +8,7 @@ from foldless import KernelClassifier, KernelLSSVC
 from foldless.core.errors import DataError
 
 dd = pytest.importorskip("dask.dataframe", reason="Dask collections need foldless[dask]")
-pytestmark = pytest.mark.xdist_group("cluster")
+pytestmark = [pytest.mark.xdist_group("cluster"), pytest.mark.usefixtures("time_limit")]
 
 N_FILES, ODD = 5, 3
 

@@ -23,7 +23,7 @@ from foldless.criteria.left_out import row_losses
 
 dask = pytest.importorskip("dask", reason="Dask collections need foldless[dask]")
 da = pytest.importorskip("dask.array", reason="Dask collections need foldless[dask]")
-pytestmark = pytest.mark.xdist_group("cluster")
+pytestmark = [pytest.mark.xdist_group("cluster"), pytest.mark.usefixtures("time_limit")]
 
 N, M = 600, 100
 KERNEL = RBF(2.0, "fixed")
@@ -200,24 +200,30 @@ def killing(block, calls):
 
 
 @pytest.fixture
-def client():
+def cluster():
     distributed = pytest.importorskip("distributed", reason="a cluster needs foldless[dask]")
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
-        yield client
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster):
+        yield cluster
 
 
-def test_a_killed_worker_costs_time_and_nothing_else(data, client, tmp_path, monkeypatch):
-    monkeypatch.setattr("foldless.estimators.dask_landmarks.KEPT_MEMORY_SHARE", 0)
+def processes(cluster):
+    """Return the numbers of the processes of all workers."""
+    return {nanny.pid for nanny in cluster.workers.values()}
+
+
+def test_a_killed_worker_costs_time_and_nothing_else(data, cluster, tmp_path, monkeypatch):
+    for name in ("KEPT_MEMORY_SHARE", "KEPT_MAX_ENTRIES"):
+        monkeypatch.setattr(f"foldless.estimators.dask_landmarks.{name}", 0)
     X, y = data
     rows, labels = da.from_array(X, chunks=100), da.from_array(y > 1, chunks=100)
     model = KernelLogisticRegression(KERNEL, C=2.0, landmarks=landmarks())
     with dask.config.set(scheduler="synchronous"):
         expected = model.fit(rows, labels).dual_coef_.copy()
-    calls, before = tmp_path / "calls", set(client.run(os.getpid).values())
+    calls, before = tmp_path / "calls", processes(cluster)
     model.fit(rows.map_blocks(killing, str(calls), meta=np.zeros((0, 2))), labels)
     lazy = model.predict_proba(rows).compute()
-    assert before - set(client.run(os.getpid).values())
+    assert before - processes(cluster)
     assert calls.stat().st_size > 26
     np.testing.assert_allclose(model.dual_coef_, expected, rtol=1e-9)
     np.testing.assert_allclose(lazy, model.predict_proba(X))
@@ -227,7 +233,7 @@ def test_a_killed_worker_costs_time_and_nothing_else(data, client, tmp_path, mon
     "moment", ["foldless.estimators.base.select", "foldless.estimators.dask_landmarks.near_minimum"]
 )
 def test_a_worker_that_dies_during_the_search_or_with_what_it_kept_costs_nothing_else(
-    moment, data, client, monkeypatch
+    moment, data, cluster, monkeypatch
 ):
     X, y = data
     rows, labels = da.from_array(X, chunks=100), da.from_array(y > 1, chunks=100)
@@ -238,7 +244,7 @@ def test_a_worker_that_dies_during_the_search_or_with_what_it_kept_costs_nothing
     usual, killed = getattr(sys.modules[module], name), []
 
     def with_a_death(*args, **options):
-        killed.append(next(iter(client.run(os.getpid).values())))
+        killed.append(min(processes(cluster)))
         os.kill(killed[0], signal.SIGKILL)
         return usual(*args, **options)
 
@@ -281,14 +287,26 @@ def test_ctrl_c_while_a_cluster_computes_ends_the_fit_at_once(tmp_path):
     script.write_text(INTERRUPTED)
     quiet = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
     with subprocess.Popen([sys.executable, str(script)], **quiet) as process:
-        assert process.stdout.readline() == "begin\n"
-        time.sleep(2)
-        os.kill(process.pid, signal.SIGINT)
         try:
+            assert process.stdout.readline() == "begin\n"
+            time.sleep(2)
+            os.kill(process.pid, signal.SIGINT)
             assert process.stdout.readline() == "interrupted False\n"
         finally:
             # How a cluster closes is up to distributed, which gives up after five seconds; workers end with their parent.
             process.kill()
+
+
+def test_a_cluster_without_workers_is_not_waited_for_for_ever(data, monkeypatch):
+    distributed = pytest.importorskip("distributed", reason="a cluster needs foldless[dask]")
+    monkeypatch.setattr("foldless.core.cluster.LOOK_SECONDS", 0.2)
+    monkeypatch.setattr("foldless.core.cluster.NO_WORKER_SECONDS", 1.0)
+    X, y = data
+    options = {"n_workers": 0, "processes": False, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster):
+        rows, targets = da.from_array(X, chunks=100), da.from_array(y, chunks=100)
+        with pytest.raises(RuntimeError, match=r"lost .* no worker for 1 s\). Start another one"):
+            KernelRidgeRegressor(KERNEL, alpha=0.1).fit(rows, targets)
 
 
 def test_the_default_estimators_choose_on_some_rows_and_fit_all(data, monkeypatch):

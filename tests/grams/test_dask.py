@@ -16,7 +16,10 @@ from foldless.machines import LSSVM, SmoothMachine
 from foldless.machines.losses import Logistic, Poisson
 from foldless.tuning.objective import Objective
 
-pytestmark = pytest.mark.xdist_group("cluster")  # one cluster for all of them
+pytestmark = [
+    pytest.mark.xdist_group("cluster"),
+    pytest.mark.usefixtures("time_limit"),
+]  # one cluster for all of them
 N, LANDMARKS = 130, np.arange(0, 130, 11)
 
 

@@ -18,6 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import _safe_indexing
 
+from foldless.core.cluster import client_in_use, cluster_lost, gathered, n_workers
 from foldless.core.contracts import Machine, Matrix, Vector
 from foldless.core.errors import DataError
 from foldless.core.optional_imports import import_extra
@@ -269,8 +270,9 @@ def _chosen(X: Any, y: Any, weight: Any, rows: np.ndarray) -> tuple[Any, np.ndar
 
 def computed(*tasks: Any) -> tuple[Any, ...]:
     """Return the results of tasks; one clear error if the cluster is lost on the way."""
+    dask, client = import_extra("dask", "dask"), client_in_use()
     with _losses_told():
-        return tuple(import_extra("dask", "dask").compute(*tasks))
+        return tuple(dask.compute(*tasks) if client is None else gathered(client, client.compute(tasks)))
 
 
 def persisted(*tasks: Any) -> tuple[Any, ...]:
@@ -286,22 +288,17 @@ def _losses_told() -> Iterator[None]:
     except Exception as error:
         if not _is_of_cluster(error):
             raise
-        raise RuntimeError(
-            f"the Dask cluster was lost while it computed ({type(error).__name__}: {error}). Start another one and call fit "
-            "again; a search with a checkpoint goes on where it stood."
-        ) from error
+        raise cluster_lost(f"{type(error).__name__}: {error}") from error
 
 
 def memory_of_workers() -> float | None:
     """Return the bytes that all workers of the cluster may use; None without a cluster, or if it knows no limit."""
-    distributed = sys.modules.get("distributed")
-    try:
-        client = distributed.default_client()  # type: ignore[union-attr]
-    except (AttributeError, ValueError):
+    client = client_in_use()
+    if client is None:
         return None
     # The scheduler tells of a few workers only.
     limits = [worker["memory_limit"] for worker in client.scheduler_info()["workers"].values()]
-    return float(np.mean(limits)) * len(client.nthreads()) if limits and all(limits) else None
+    return float(np.mean(limits)) * n_workers(client) if limits and all(limits) else None
 
 
 def _is_of_cluster(error: Exception) -> bool:

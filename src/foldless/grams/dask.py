@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from foldless.core.cluster import gathered
 from foldless.core.errors import NeedsLocalFeatures
 from foldless.core.gram import LandmarkRoot, Matrix, Rows, Vector
 from foldless.core.linalg import pivoted_cholesky
@@ -69,7 +70,7 @@ class Blocks:
             self.client.submit(verb, block, border, compute, [v[rows] for v in vectors], pure=False)
             for block, rows in zip(self.futures, self.rows, strict=True)
         ]
-        return self.client.gather(tasks)
+        return gathered(self.client, tasks)
 
 
 def _total(F: Matrix, border: Border, compute: Callable[..., Matrix], vectors: Sequence[Matrix]) -> Matrix:
@@ -184,7 +185,7 @@ class DaskBuilder(NystromBuilder):
                 _pullback_of_block, points, blocks, kernel, landmark_root, parts, pure=False
             )
             tasks.append(task)
-        return np.sum(self._client.gather(tasks), axis=0)
+        return np.sum(gathered(self._client, tasks), axis=0)
 
 
 def _rows_times_landmarks(X: Points, Y: Points) -> RowsTimesLandmarks:
