@@ -21,7 +21,7 @@ up to second order, exactly for the squared loss. Since :math:`R^{-1} \phi_i = (
 All columns of targets share the passes. For the squared loss J is quadratic and its Hessian the same for all columns: one pass tells all sums.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Self
@@ -43,6 +43,8 @@ from foldless.machines.newton import CHORD_SHRINKAGE, minimise
 FINAL_DECREMENT = 1e-12
 # Decrement per row and unit of C from which on a Hessian of all rows serves until the end.
 NEAR_DECREMENT = 1e-4
+# Rows of which a Hessian is computed at a time, and rows for each of its columns if those are more.
+HESSIAN_STRIP_ROWS, HESSIAN_STRIP_ROWS_PER_COLUMN = 2048, 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +91,8 @@ class LandmarkFeatures:
         """Return the features of rows (n, width), with little memory beside them."""
         F = np.empty((X.shape[0], self.width))
         for rows in long_strips(X.shape[0], self.width):
-            F[rows] = self(X[rows])
+            F[rows, : len(self.L)] = solve_lower(self.L, self._values(X[rows]).T).T
+        F[:, len(self.L) :] = 1.0
         return F
 
     def kernel_values(self, X: Points) -> Matrix:
@@ -232,10 +235,17 @@ def row_sums(
     v: Vector,
 ) -> Sums:
     """Return the sums over some rows, a strip of them at a time."""
-    strips = long_strips(X.shape[0], features.width)
+    strips = _hessian_strips(X.shape[0], features.width)
     return reduce(
         Sums.__add__, (feature_sums(features(X[rows]), loss, beta, Y[rows], v[rows]) for rows in strips)
     )
+
+
+def _hessian_strips(n: int, width: int) -> Iterator[slice]:
+    """Yield the rows in strips, each of which is large beside the Hessian that is added up after it."""
+    step = max(HESSIAN_STRIP_ROWS, HESSIAN_STRIP_ROWS_PER_COLUMN * width)
+    for i in range(0, max(n, 1), step):
+        yield slice(i, min(i + step, n))
 
 
 def row_slopes(
