@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from foldless.core.parallel import in_order, is_cancelled, n_workers, one_blas_thread, side_by_side, workers
+from foldless.core.parallel import (
+    in_background,
+    in_order,
+    is_cancelled,
+    n_workers,
+    one_blas_thread,
+    side_by_side,
+    workers,
+)
 
 
 def blas_threads():
@@ -48,8 +56,10 @@ def test_tasks_run_at_the_same_time():
 
 def test_none_runs_in_turn_and_joblib_may_say_otherwise():
     assert side_by_side([threading.current_thread] * 2) == [threading.current_thread()] * 2
+    meeting = threading.Barrier(2, timeout=30)
     with joblib.parallel_config(n_jobs=2):
-        assert threading.current_thread() not in side_by_side([threading.current_thread] * 2)
+        assert sorted(side_by_side([meeting.wait, meeting.wait])) == [0, 1]
+        assert threading.current_thread() not in in_background([threading.current_thread] * 2)
 
 
 def test_a_task_has_one_thread():
@@ -71,7 +81,8 @@ def test_long_sequences_come_in_order(n_jobs):
         assert list(in_order(partial(int, i) for i in range(40))) == list(range(40))
 
 
-def test_the_others_learn_of_an_error():
+@pytest.mark.parametrize("run", [side_by_side, in_background])
+def test_the_others_learn_of_an_error(run):
     told, begun = threading.Event(), threading.Barrier(2, timeout=30)
 
     def wait():
@@ -87,5 +98,5 @@ def test_the_others_learn_of_an_error():
         raise KeyError("the first error")
 
     with pytest.raises(KeyError, match="the first error"):
-        side_by_side([wait, fail], n_jobs=2)
+        run([wait, fail], n_jobs=2)
     assert told.wait(30)

@@ -2,13 +2,13 @@
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from functools import cache
 from itertools import islice
 from operator import call
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
@@ -20,6 +20,8 @@ TASKS_PER_THREAD = 4
 
 # Threads that the code running now may use: set for the time of a fit, and 1 inside a thread; None outside of fits.
 _WORKERS: ContextVar[int | None] = ContextVar("workers", default=None)
+# The threads of a fit besides its own; they live as long as it does, since starting one takes as long as a short task.
+_HELPERS: ContextVar[Executor | None] = ContextVar("helpers", default=None)
 # Set when the tasks that run beside this one are no longer wanted.
 _CANCELLED: ContextVar[threading.Event | None] = ContextVar("cancelled", default=None)
 
@@ -37,12 +39,37 @@ def workers(n_jobs: int | None) -> Iterator[None]:
     The number of threads changes how long a fit takes and no digit of its result: tasks are cut in the same way for every
     number, and sums are taken in a fixed order.
     """
-    token = _WORKERS.set(n_workers(n_jobs))
+    n_threads = n_workers(n_jobs)
+    token = _WORKERS.set(n_threads)
     try:
-        with one_blas_thread():
+        with one_blas_thread(), _helpers(n_threads - 1):
             yield
     finally:
         _WORKERS.reset(token)
+
+
+@contextmanager
+def _helpers(n: int) -> Iterator[None]:
+    """Start the threads of a fit besides its own, unless there are some or none is needed."""
+    if n < 1 or _HELPERS.get() is not None:
+        yield
+        return
+    with _threads(n) as pool:
+        token = _HELPERS.set(pool)
+        try:
+            yield
+        finally:
+            _HELPERS.reset(token)
+
+
+@contextmanager
+def _threads(n: int) -> Iterator[Executor]:
+    pool = ThreadPoolExecutor(n)
+    try:
+        yield pool
+    finally:
+        # A task that is no longer wanted ends at its next evaluation, and nobody waits for it.
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def side_by_side(tasks: Sequence[Callable[[], T]], n_jobs: int | None = None) -> list[T]:
@@ -73,8 +100,28 @@ def side_by_side(tasks: Sequence[Callable[[], T]], n_jobs: int | None = None) ->
     n_threads = min(len(tasks), n_workers(n_jobs))
     if n_threads <= 1:
         return list(map(call, tasks))
-    with one_blas_thread():
-        return _in_threads(tasks, n_threads)
+    shared = _Shared(tasks)
+    with one_blas_thread(), _helpers(n_threads - 1):
+        helpers = _HELPERS.get()
+        assert helpers is not None
+        with shared.given_to(helpers, n_threads - 1):
+            shared.work()
+    return shared.results()
+
+
+def in_background(tasks: Sequence[Callable[[], T]], n_jobs: int | None = None) -> list[T]:
+    """Call functions without arguments and return their results, in order, while the caller only waits.
+
+    This is for long tasks that may handle an interrupt themselves, where :func:`side_by_side` would let the caller take part:
+    Ctrl-C reaches the caller at once, and through it all of them.
+    """
+    n_threads = min(len(tasks), n_workers(n_jobs))
+    if n_threads <= 1:
+        return list(map(call, tasks))
+    shared = _Shared(tasks)
+    with one_blas_thread(), _threads(n_threads) as pool, shared.given_to(pool, n_threads):
+        pass
+    return shared.results()
 
 
 def in_order(tasks: Iterable[Callable[[], T]]) -> Iterator[T]:
@@ -91,20 +138,49 @@ def in_order(tasks: Iterable[Callable[[], T]]) -> Iterator[T]:
         yield from side_by_side(batch)
 
 
-def _in_threads(tasks: Sequence[Callable[[], T]], n_threads: int) -> list[T]:
-    pool, cancelled = ThreadPoolExecutor(n_threads), threading.Event()
-    try:
+class _Shared(Generic[T]):
+    """Tasks that several threads take one after the other."""
+
+    def __init__(self, tasks: Sequence[Callable[[], T]]) -> None:
         # Every task sees the settings of the caller, such as NumPy's handling of errors.
-        futures = [pool.submit(copy_context().run, _alone, task, cancelled) for task in tasks]
-        wait(futures, return_when=FIRST_EXCEPTION)
-        # If one has failed, those that are done are asked in order, until its error is raised.
-        return [future.result() for future in futures if future.done()]
-    except BaseException:
-        # After an error or Ctrl-C the caller goes on at once; tasks that are running end at their next evaluation.
-        cancelled.set()
-        raise
-    finally:
-        pool.shutdown(wait=not cancelled.is_set(), cancel_futures=True)
+        self._waiting = [(i, copy_context(), task) for i, task in reversed(list(enumerate(tasks)))]
+        self._found, self._errors = dict[int, T](), dict[int, BaseException]()
+        self._cancelled = threading.Event()
+
+    @contextmanager
+    def given_to(self, pool: Executor, n_threads: int) -> Iterator[None]:
+        """Let threads work on the tasks, and wait for them at the end, until all are done or one has failed."""
+        try:
+            futures = [pool.submit(self.work) for _ in range(n_threads)]
+            yield
+            # Threads that have not begun would find nothing left, unless the caller took no part.
+            running = {future for future in futures if self._waiting or not future.cancel()}
+            while running and not self._cancelled.is_set():
+                running = wait(running, return_when=FIRST_COMPLETED).not_done
+        except BaseException:
+            # After Ctrl-C the caller goes on at once; tasks that are running end at their next evaluation.
+            self._cancelled.set()
+            raise
+
+    def work(self) -> None:
+        """Do one task after the other until none is left or one has failed."""
+        while not self._cancelled.is_set():
+            try:
+                # Two threads never take the same one: this is a single step of the interpreter.
+                i, context, task = self._waiting.pop()
+            except IndexError:
+                return
+            try:
+                self._found[i] = context.run(_alone, task, self._cancelled)
+            except BaseException as error:
+                self._errors[i] = error
+                self._cancelled.set()
+
+    def results(self) -> list[T]:
+        """Return what the tasks returned, in order, or raise the error of the first one that failed."""
+        if self._errors:
+            raise self._errors[min(self._errors)]
+        return [self._found[i] for i in sorted(self._found)]
 
 
 def _alone(task: Callable[[], T], cancelled: threading.Event) -> T:

@@ -23,7 +23,7 @@ from foldless import criteria as known_criteria
 from foldless.core.contracts import Matrix
 from foldless.core.errors import FoldlessError, FoldlessWarning, UnknownName
 from foldless.core.magnitude import check_magnitude
-from foldless.core.parallel import side_by_side
+from foldless.core.parallel import in_background
 from foldless.core.text_columns import naming_text_columns
 from foldless.criteria.base import Criterion
 from foldless.estimators.registry import MACHINES
@@ -127,7 +127,7 @@ def compare(
     try:
         if watch is not None:
             watch(0, len(models) * len(splits))
-        side_by_side([partial(measure, found, *split) for found, split in zip(repeated, splits)], n_jobs)
+        in_background([partial(measure, found, *split) for found, split in zip(repeated, splits)], n_jobs)
     except KeyboardInterrupt:
         if on_interrupt != "keep" or not any(repeated):
             raise

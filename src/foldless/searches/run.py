@@ -25,7 +25,7 @@ from foldless.core.contracts import (
     Vector,
     Watch,
 )
-from foldless.core.parallel import is_cancelled, side_by_side
+from foldless.core.parallel import in_background, is_cancelled
 from foldless.searches.checkpoint import Checkpoint
 
 # Optima closer than this fraction of the box in every parameter count as one.
@@ -77,7 +77,7 @@ class SearchRun:
     section : str or int, default=0
         Name of this search in a file that several searches share.
     n_jobs : int, optional
-        Number of parts that run side by side; see :func:`foldless.core.parallel.side_by_side`.
+        Number of parts that run side by side; see :func:`foldless.core.parallel.in_background`.
 
     Attributes
     ----------
@@ -222,7 +222,7 @@ class SearchRun:
         self._n_parts += len(parts)
         calls = [partial(_run_to_its_end, part, task) for part, task in zip(parts, tasks, strict=True)]
         try:
-            stops = side_by_side(calls, self.n_jobs)
+            stops = in_background(calls, self.n_jobs)
         except BaseException:
             self._interrupted.set()
             raise

@@ -537,7 +537,7 @@ class CandidateTuner:
     def block_losses(self, kernel: Kernel, theta: Vector) -> tuple[Rows, LeftOutLosses]:
         """Return the rows of the last blocks, and their losses when they are left out of the fit to their block."""
         blocks = self.stages[-1]
-        # Made one at a time: each keeps the distances and the kernel matrix of its rows.
+        # A few are made at a time: each keeps the distances and the kernel matrix of its rows.
         objectives = (self.on_rows(kernel, rows) for rows in blocks)
         return np.concatenate(list(blocks)), left_out_losses(objectives, theta)
 

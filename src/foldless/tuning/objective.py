@@ -12,6 +12,7 @@ from foldless.core.contracts import Evaluation, Gram, HasPrior, HasScale, Machin
 from foldless.core.errors import NotPositiveDefinite, Undefined
 from foldless.core.magnitude import check_kernel_values
 from foldless.core.memo import cached_property
+from foldless.core.parallel import in_order
 from foldless.criteria.base import Criterion
 from foldless.criteria.left_out import LeftOutLosses, left_out_outputs
 from foldless.grams.builders import Builder
@@ -194,10 +195,10 @@ class Objective(HasPrior, HasScale):
 
 
 def left_out_losses(objectives: Iterable[Objective], theta: Vector) -> LeftOutLosses:
-    """Return the losses of the rows of some objectives when they are left out of the fits at ``theta``, one fit after the other."""
+    """Return the losses of the rows of some objectives when they are left out of the fits at ``theta``."""
 
     def of(objective: Objective) -> LeftOutLosses:
         _, machine, solution = objective.solve(theta)
         return LeftOutLosses.of(machine, objective.Y, left_out_outputs(solution))
 
-    return LeftOutLosses.joined([of(objective) for objective in objectives])
+    return LeftOutLosses.joined(list(in_order(partial(of, objective) for objective in objectives)))

@@ -21,7 +21,7 @@ from threading import Event
 
 from foldless.core.contracts import Stop
 from foldless.core.errors import Undefined
-from foldless.core.parallel import side_by_side
+from foldless.core.parallel import in_background
 from foldless.criteria.left_out import LeftOutLosses
 from foldless.kernels.families import Families
 from foldless.tuning.candidate import CandidateTuner
@@ -96,7 +96,7 @@ def _advance_all(racing: Sequence[Runner], n_jobs: int | None, interrupted: Even
             moved = [advance(racing[0])]
             for runner in racing[1:]:
                 runner.begin_near(racing[0])
-        moved += side_by_side([partial(advance, runner) for runner in racing[begins:]], n_jobs)
+        moved += in_background([partial(advance, runner) for runner in racing[begins:]], n_jobs)
     except KeyboardInterrupt:
         # Threads learn of it through the event.
         interrupted.set()

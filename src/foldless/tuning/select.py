@@ -15,7 +15,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from foldless.core.contracts import Machine, Matrix, Stop, Watch
 from foldless.core.errors import CriterionWarning, SearchWarning, Undefined
-from foldless.core.parallel import side_by_side, workers
+from foldless.core.parallel import in_background, workers
 from foldless.criteria.base import Criterion
 from foldless.kernels.families import Families, families
 from foldless.kernels.metric import learned_metric
@@ -98,7 +98,7 @@ def select(
     random_state : int, RandomState or None
         Draws blocks of rows and landmarks, the same ones for every candidate; ``None`` draws as 0 does.
     n_jobs : int, optional
-        Candidates, or the starts of one candidate, side by side; see :func:`foldless.core.parallel.side_by_side`.
+        Candidates, or the starts of one candidate, side by side; see :func:`foldless.core.parallel.in_background`.
     watch : callable, optional
         Called with every :class:`Step`.
     checkpoint : path, optional
@@ -215,7 +215,7 @@ def _tune_all(
             interrupted.set()
 
     try:
-        side_by_side([partial(attempt, i) for i in range(len(kernels))], n_jobs)
+        in_background([partial(attempt, i) for i in range(len(kernels))], n_jobs)
     except KeyboardInterrupt:
         # Threads learn of it through the event.
         interrupted.set()

@@ -28,7 +28,7 @@ from sklearn.utils.validation import (
 
 from foldless.core.contracts import Step
 from foldless.core.errors import DataError, FoldlessError, JitterWarning, Undefined
-from foldless.core.parallel import side_by_side
+from foldless.core.parallel import in_background
 from foldless.core.targets import MIN_ROWS
 from foldless.core.text_columns import naming_text_columns
 from foldless.criteria import CV
@@ -308,7 +308,7 @@ class KernelSearch(
             runs = build_runs(clone(self.estimator), read_space(self.param_space), task)
             if len(runs) == 1:
                 return [runs[0]()]
-            found = side_by_side([partial(_result_or_error, run) for run in runs], self.n_jobs)
+            found = in_background([partial(_result_or_error, run) for run in runs], self.n_jobs)
         results = [result for result in found if isinstance(result, SettingResult)]
         if not results:
             raise next(error for error in found if isinstance(error, Undefined))
