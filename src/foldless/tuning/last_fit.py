@@ -395,7 +395,7 @@ class LastFit:
     ) -> FittedForm:
         solution = machine.solve(gram, self.Y, start)
         expansion = expand(builder, solution)
-        gap = approximation_gap(kernel, self.X, gram, solution.precision)
+        gap = 0.0 if gram.dense else approximation_gap(kernel, self.X, gram, solution.precision)
         return FittedForm(name, kernel, machine, solution, builder, self.criterion(solution), expansion, gap)
 
     def cells(
@@ -426,8 +426,6 @@ def _landmark_form(m: int) -> str:
 
 
 def approximation_gap(kernel: Kernel, X: Any, gram: Gram, precision: Vector) -> float:
-    """Return e / n of eq. (1); zero for a whole matrix."""
-    if gram.dense:
-        return 0.0
+    """Return e / n of eq. (1)."""
     lost = np.maximum(diagonal(kernel, X) - gram.diag(), 0)
     return float(np.mean(precision * lost))
