@@ -1,6 +1,7 @@
 """Small pieces of linear algebra that several files need."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -10,7 +11,8 @@ import scipy.sparse as sp
 from foldless.core import blas
 from foldless.core.errors import NotPositiveDefinite
 from foldless.core.gram import Matrix, Rows, Vector
-from foldless.core.tiles import factor_in_place, inverse_by_columns
+from foldless.core.parallel import side_by_side
+from foldless.core.tiles import factor_in_place, inverse_by_columns, solve_by_columns
 
 SYMMETRY_TOLERANCE = 1e-8  # a matrix and its transpose may differ by this fraction of the largest entry
 NEGATIVE_EIGENVALUE_TOLERANCE = 1e-8  # negative eigenvalues up to this fraction of the trace are rounding
@@ -50,6 +52,14 @@ def strips(n: int) -> Iterator[slice]:
         yield slice(i, min(i + CACHE_STRIP_ROWS, n))
 
 
+def each_strip(n: int, work: Callable[[slice], None]) -> None:
+    """Call ``work`` for all rows of an n x n array, on all threads of a fit: strip by strip, or at once if they are few."""
+    if n < TILED_MIN_ROWS:
+        work(slice(0, n))
+    else:
+        side_by_side([partial(work, rows) for rows in strips(n)])
+
+
 def long_strips(n: int, width: int) -> Iterator[slice]:
     """Yield the rows 0..n in slices long enough for products of ``width`` columns to run at full speed."""
     step = _product_rows(width)
@@ -87,10 +97,15 @@ def weighted_square(B: Matrix, e: Vector) -> Matrix:
 
 def centre(K: Matrix) -> Matrix:
     """Return ``J K J``: row, column and grand means removed."""
-    m = K.mean(axis=0)
-    Kc = K - m
-    Kc -= m[:, None]
-    Kc += m.mean()
+    m, Kc = K.mean(axis=0), np.empty_like(K)
+    mean = m.mean()
+
+    def fill(rows: slice) -> None:
+        strip = np.subtract(K[rows], m, out=Kc[rows])
+        strip -= m[rows, None]
+        strip += mean
+
+    each_strip(len(K), fill)
     return Kc
 
 
@@ -165,7 +180,9 @@ def cholesky(A: Matrix, overwrite: bool = False) -> Matrix:
 
 def solve_lower(L: Matrix, M: Matrix, transposed: bool = False) -> Matrix:
     """Return ``L^{-1} M``, or ``L^{-T} M`` when ``transposed``, for lower triangular ``L``."""
-    return blas.dtrtrs(L, M, transposed)[0]
+    if len(L) < TILED_MIN_ROWS or M.ndim == 1:
+        return blas.dtrtrs(L, M, transposed)[0]
+    return solve_by_columns(L, M, transposed)
 
 
 def solve_cholesky(L: Matrix, M: Matrix) -> Matrix:

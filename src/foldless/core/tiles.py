@@ -64,5 +64,16 @@ def _invert_columns(L: Matrix, inverse: Matrix, columns: slice) -> None:
     inverse[columns.start :, columns] = blas.dtrtrs(L[columns.start :, columns.start :], unit)[0]
 
 
+def solve_by_columns(L: Matrix, M: Matrix, transposed: bool) -> Matrix:
+    """Return ``L^{-1} M``, or ``L^{-T} M``, for lower triangular ``L`` and a matrix M."""
+    found = np.empty(M.shape, order="F")
+
+    def solve(columns: slice) -> None:
+        found[:, columns] = blas.dtrtrs(L, M[:, columns], transposed)[0]
+
+    side_by_side([partial(solve, part) for part in _slices(0, M.shape[1], INVERSE_COLUMNS)])
+    return found
+
+
 def _slices(begin: int, end: int, step: int) -> list[slice]:
     return [slice(i, min(i + step, end)) for i in range(begin, end, step)]

@@ -29,6 +29,7 @@ from foldless.core.linalg import (
     centre,
     check_eigenvalues,
     cholesky,
+    each_strip,
     indefinite,
     inverse_lower,
     mirror,
@@ -108,12 +109,16 @@ class DenseGram(Gram):
         """Return the factor of ``I + S K S``, with or without a free bias."""
         K = self.centred().K if bias else self.K
         s = np.sqrt(w)
-        return DenseFactor(K, np.asarray(w, float), s, self._root_of(np.array(K), s), bias)
+        return DenseFactor(K, np.asarray(w, float), s, self._root_of(K, s, np.empty_like(K)), bias)
 
-    def _root_of(self, B: Matrix, s: Vector) -> Matrix:
-        """Return the Cholesky factor of ``I + S B S`` in the place of ``B``."""
-        B *= s[:, None]
-        B *= s
+    def _root_of(self, K: Matrix, s: Vector, B: Matrix) -> Matrix:
+        """Return the Cholesky factor of ``I + S K S`` in the place of ``B``, which may be ``K``."""
+
+        def fill(rows: slice) -> None:
+            strip = np.multiply(K[rows], s[rows, None], out=B[rows])
+            strip *= s
+
+        each_strip(self.n, fill)
         B.flat[:: self.n + 1] += 1
         try:
             # The transpose is Fortran ordered: LAPACK then works in place.
@@ -127,7 +132,8 @@ class DenseGram(Gram):
         A factor keeps up to five arrays for all its verbs; a search that needs only these two has room for larger n.
         """
         s = np.sqrt(w)
-        L = self._root_of(centre(self.K) if bias else np.array(self.K), s)
+        centred = centre(self.K) if bias else self.K
+        L = self._root_of(centred, s, centred if bias else np.empty_like(centred))
         logdet = 2 * float(np.sum(np.log(np.diag(L))))
         g = solve_lower(L, solve_lower(L, s), transposed=True)
         R = mirror(blas.dpotri(L, overwrite=True)[0]).T

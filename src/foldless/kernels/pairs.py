@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 
 from foldless.core.contracts import Matrix, Vector
-from foldless.core.linalg import strips
+from foldless.core.linalg import each_strip
 from foldless.core.memo import cached_property
 
 # Up to so many rows, repeated ones are removed before the data give a scale.
@@ -184,8 +184,7 @@ def _squared_distances(X: Points, Y: Points, symmetric: bool) -> Matrix:
     x = _squared_norms(X)
     y = x if symmetric else _squared_norms(Y)
     D = np.empty((X.shape[0], Y.shape[0]))
-    for rows in strips(len(D)):
-        _fill_distances(D[rows], X[rows], Y, np.add.outer(x[rows], y))
+    each_strip(len(D), lambda rows: _fill_distances(D[rows], X[rows], Y, np.add.outer(x[rows], y)))
     return D
 
 

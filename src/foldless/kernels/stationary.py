@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 from foldless.core.contracts import Matrix, Vector
-from foldless.core.linalg import strips
+from foldless.core.linalg import each_strip, strips
 from foldless.kernels.evaluate import gram, is_semidefinite, pullback
 from foldless.kernels.pairs import Pairs, Points
 
@@ -27,8 +27,14 @@ MIN_EXPONENT = -600.0
 
 
 def _rbf(D: Matrix, scale: float = 1.0, out: Matrix | None = None) -> Matrix:
-    E = np.multiply(D, -0.5 * scale, out=out)
-    return np.exp(np.maximum(E, MIN_EXPONENT, out=E), out=E)
+    K = np.empty_like(D) if out is None else out
+
+    def fill(rows: slice) -> None:
+        E = np.multiply(D[rows], -0.5 * scale, out=K[rows])
+        np.exp(np.maximum(E, MIN_EXPONENT, out=E), out=E)
+
+    each_strip(len(D), fill)
+    return K
 
 
 def _matern12(D: Matrix) -> Matrix:
@@ -104,11 +110,21 @@ def _profile_gram(pairs: Pairs, length_scale: float | Vector, nu: float) -> Matr
 def _profile(pairs: Pairs, length_scale: float | Vector, nu: float) -> Matrix:
     """Return ``f(D)``; for the RBF, which needs its distances only here, with one array less."""
     if nu != np.inf:
-        return PROFILES[nu][0](pairs.squared_over(length_scale))
+        return _by_strips(PROFILES[nu][0], pairs.squared_over(length_scale))
     if np.ndim(length_scale) == 0:
         return _rbf(pairs.squared, 1 / float(length_scale) ** 2)
     D = pairs.fresh_squared_over(length_scale)
     return _rbf(D, out=D)
+
+
+def _by_strips(profile: Callable[[Matrix], Matrix], D: Matrix) -> Matrix:
+    K = np.empty_like(D)
+
+    def fill(rows: slice) -> None:
+        K[rows] = profile(D[rows])
+
+    each_strip(len(D), fill)
+    return K
 
 
 def _profile_pullback(kernel: RBF | Matern, pairs: Pairs, adjoint: Matrix, nu: float) -> Vector:
@@ -117,7 +133,7 @@ def _profile_pullback(kernel: RBF | Matern, pairs: Pairs, adjoint: Matrix, nu: f
     if nu == np.inf:
         decay = _profile_gram(pairs, kernel.length_scale, nu)
     else:
-        decay = PROFILES[nu][1](pairs.squared_over(kernel.length_scale))
+        decay = _by_strips(PROFILES[nu][1], pairs.squared_over(kernel.length_scale))
     return contract_length_scales(pairs, kernel.length_scale, adjoint, decay)
 
 

@@ -76,6 +76,8 @@ NEGLIGIBLE_GAP = 0.01
 # The same, with the precisions of a fit through fewer landmarks, beyond which more of them are not tried: a better fit has lower precisions,
 # but hardly three times lower.
 PROMISING_GAP = 3 * NEGLIGIBLE_GAP
+# Beyond this one outputs of small blocks of rows are a better start for a fit to all rows than those through landmarks.
+COARSE_GAP = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,7 +227,8 @@ class LastFit:
             if last is not None:
                 if last.gap <= NEGLIGIBLE_GAP:
                     return last.beside(tried)
-                start = last.solution.start
+                if start is None or last.gap <= COARSE_GAP:
+                    start = last.solution.start
                 # Where the whole matrix can be used, landmarks are of use only if they are as good.
                 precision = last.solution.precision if fits_whole else None
             m *= LANDMARK_GROWTH
