@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from foldless.core import tiles
-from foldless.core.linalg import TILED_MIN_ROWS, cholesky, inverse_lower
+from foldless.core.linalg import TILED_MIN_ROWS, cholesky, each_strip, inverse_lower, solve_lower
 from foldless.core.parallel import workers
 
 
@@ -28,6 +28,28 @@ def test_the_inverse_is_one(definite):
     # Forward error of a triangular solve: n eps times the condition, which is below 3 here.
     bound = 3 * len(L) * np.finfo(float).eps
     assert np.max(np.abs(inverse_lower(L) @ L - np.eye(len(L)))) < bound
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_solutions_of_many_columns_are_those_of_each(definite, transposed):
+    L = cholesky(definite)
+    M = np.random.default_rng(1).normal(size=(len(L), 300))
+    triangle = L.T if transposed else L
+    solved = solve_lower(L, M, transposed)
+    # Backward stability: the residual is rounding of the products |L| |X|.
+    assert np.all(np.abs(triangle @ solved - M) <= len(L) * np.finfo(float).eps * (np.abs(triangle) @ np.abs(solved)))
+
+
+def test_every_row_belongs_to_one_strip():
+    for n in (10, TILED_MIN_ROWS + 7):
+        seen = np.zeros(n, dtype=int)
+
+        def count(rows, seen=seen):
+            seen[rows] += 1
+
+        with workers(2):
+            each_strip(n, count)
+        assert np.all(seen == 1)
 
 
 def test_digits_do_not_depend_on_the_number_of_threads(definite):
