@@ -37,7 +37,9 @@ def test_solutions_of_many_columns_are_those_of_each(definite, transposed):
     triangle = L.T if transposed else L
     solved = solve_lower(L, M, transposed)
     # Backward stability: the residual is rounding of the products |L| |X|.
-    assert np.all(np.abs(triangle @ solved - M) <= len(L) * np.finfo(float).eps * (np.abs(triangle) @ np.abs(solved)))
+    assert np.all(
+        np.abs(triangle @ solved - M) <= len(L) * np.finfo(float).eps * (np.abs(triangle) @ np.abs(solved))
+    )
 
 
 def test_every_row_belongs_to_one_strip():
