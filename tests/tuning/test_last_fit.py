@@ -72,3 +72,15 @@ def test_all_cells_are_fitted_only_if_some_of_them_are_better(width, form, data,
     found = LastFit(*data, LOO(), cell_size=50).fit(RBF(width), LSSVM(1.0))
     assert form in found.name
     assert fitted == (["cells"] if form == "cells" else [])
+
+
+@pytest.mark.parametrize(
+    ("width", "names"),
+    [(0.02, ["100 landmarks", "whole"]), (0.1, ["100 landmarks", "300 landmarks"])],
+)
+def test_landmarks_that_are_known_to_be_too_few_are_not_fitted(width, names):
+    """A narrow kernel has no use for 300 landmarks, which 100 of them tell; a wider one needs no more."""
+    X, y = make_ripley(1050, random_state=0)
+    form = LastFit(X, np.where(y > 0, 1.0, -1.0)[:, None], LOO()).fit(RBF(width), LSSVM(1.0))
+    assert [tried.name for tried in form.tried] == names
+    assert form.name == names[-1]

@@ -73,10 +73,11 @@ OPERATIONS_PER_SECOND = 5e8
 # e / n of eq. (1) below which landmarks are as good as the whole matrix. Where it is 0.01 to 0.03, three times as many landmarks still lower the
 # left-out loss by up to 1 %, on three of nine tables of 2900 to 25 000 rows.
 NEGLIGIBLE_GAP = 0.01
-# The same, with the precisions of a fit through fewer landmarks, beyond which more of them are not tried: a better fit has lower precisions,
-# but hardly three times lower.
+# The same, with the precisions of a fit through fewer landmarks, beyond which more of them are not tried. A better fit has lower precisions:
+# for logistic regression on the image table the gap of 300 landmarks was 1.7 times smaller than the one foretold by 100, for least squares equal.
 PROMISING_GAP = 3 * NEGLIGIBLE_GAP
-# Beyond this one outputs of small blocks of rows are a better start for a fit to all rows than those through landmarks.
+# Beyond this gap a fit to all rows begins at the outputs of small blocks of rows rather than at those through landmarks: on ringnorm with
+# 4000 rows, where it was 8.8, logistic regression then took 7 factorisations in place of 12.
 COARSE_GAP = 0.5
 
 
