@@ -54,9 +54,11 @@ def test_more_rows_do_not_make_the_fit_coarser(data, monkeypatch):
     assert LastFit(*data, LOO()).fit(RBF(0.05), LSSVM(1.0)).name == "150 landmarks"
 
 
-@pytest.mark.parametrize(("width", "form"), [(0.4, "150 landmarks"), (0.03, "cells")])
-def test_all_cells_are_fitted_only_if_some_of_them_are_better(width, form, data, monkeypatch):
-    """A kernel that suits the rows is no worse through many landmarks; a narrow one is better in cells than through a few."""
+@pytest.mark.parametrize(
+    ("width", "cell_size", "form"), [(0.4, 20, "150 landmarks"), (0.4, 50, "cells"), (0.03, 50, "cells")]
+)
+def test_all_cells_are_fitted_unless_some_of_them_are_worse(width, cell_size, form, data, monkeypatch):
+    """Small cells are worse than many landmarks; larger ones are no worse in parts, and together better."""
     limits = {
         "NEGLIGIBLE_GAP": 0.0,
         "SMALL_WHOLE_MAX_ROWS": 0,
@@ -69,7 +71,7 @@ def test_all_cells_are_fitted_only_if_some_of_them_are_better(width, form, data,
         monkeypatch.setattr(f"foldless.tuning.last_fit.{name}", value)
     fitted, cells = [], LastFit.cells
     monkeypatch.setattr(LastFit, "cells", lambda self, *rest: (fitted.append("cells"), cells(self, *rest))[1])
-    found = LastFit(*data, LOO(), cell_size=50).fit(RBF(width), LSSVM(1.0))
+    found = LastFit(*data, LOO(), cell_size=cell_size).fit(RBF(width), LSSVM(1.0))
     assert form in found.name
     assert fitted == (["cells"] if form == "cells" else [])
 

@@ -67,7 +67,7 @@ REMOTE_LANDMARKS = 400
 TRIAL_MAX_OPERATIONS = 5e9
 CELL_ROWS = 1500
 # Cells that are fitted to see whether landmarks can compete.
-N_TRIAL_CELLS = 2
+N_TRIAL_CELLS = 4
 # Of one pass over the rows, if a fit makes about ten of them, on a slow core: time budgets are kept with a margin.
 OPERATIONS_PER_SECOND = 5e8
 # e / n of eq. (1) below which landmarks are as good as the whole matrix. Where it is 0.01 to 0.03, three times as many landmarks still lower the
@@ -248,8 +248,9 @@ class LastFit:
             last = None
             last = self.landmarks(kernel, machine, m, start)
             tried.append(last.scored(self.Y))
-        # All cells are fitted only if some of them are better.
-        if trial is None or last.gap <= NEGLIGIBLE_GAP or tried[-1].mean(trial[0]) <= trial[1].mean:
+        # All cells are fitted unless some of them are worse: neighbours share the rows at their borders, which makes the whole better
+        # than its parts, and so do parameters that suit cells.
+        if trial is None or last.gap <= NEGLIGIBLE_GAP or _is_worse(*trial, tried[-1].losses):
             return last.beside(tried)
         cells = self._cells_beside(tried, kernel, machine, polish)
         return cells if cells.tried[-1].loss < cells.tried[-2].loss else replace(last, tried=cells.tried)
@@ -422,6 +423,11 @@ class LastFit:
             solution.expansion,
             0.0,
         )
+
+
+def _is_worse(rows: Rows, losses: LeftOutLosses, reference: LeftOutLosses | None) -> bool:
+    """Return whether the losses of some rows exceed those in another fit, if that has any."""
+    return reference is not None and loses(losses, reference[rows])
 
 
 def _landmark_form(m: int) -> str:
