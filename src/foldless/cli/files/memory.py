@@ -52,7 +52,8 @@ def memory_at_most(n_rows: int, n_columns: int, row_bytes: int) -> float:
 def _landmark_entries(n: int) -> float:
     """Return the largest number of rows times landmarks of a fit to n rows."""
     operations = LANDMARK_MAX_OPERATIONS * max(1.0, n / LANDMARK_STEADY_ROWS)
-    return max(float(FIRST_LANDMARKS) * n, min(math.sqrt(operations * n), LANDMARK_MAX_ENTRIES))
+    most = min(math.sqrt(operations / n), LANDMARK_MAX_ENTRIES / n)
+    return n * min(n, max(FIRST_LANDMARKS, most))
 
 
 def affordable_rows(memory: float, n_columns: int, row_bytes: int) -> int:
