@@ -7,9 +7,10 @@ hypergeometric,
 .. math:: m \sim H(b, R - b, k).  \tag{1}
 """
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from foldless.cli.files.memory import (
     as_text,
     memory_at_most,
 )
-from foldless.cli.files.sheet import TABLE_MAX_CELLS, Column, PathLike, Sheet, check_size, show
+from foldless.cli.files.sheet import TABLE_MAX_CELLS, Column, Part, PathLike, Sheet, check_size, show
 from foldless.core.errors import DataError, reason
 from foldless.core.optional_imports import import_extra
 from foldless.core.targets import MIN_ROWS
@@ -95,17 +96,27 @@ def parquet_sheets(path: PathLike, sources: Sequence[Source], rows: int) -> Iter
     """Yield all rows, in turn and at most ``rows`` at a time."""
     parts = _Parts(path, sources)
     for batch in parts.batches(rows):
-        yield parts.sheet([batch], batch.num_rows)
+        yield parts.sheet([batch], batch.rows.num_rows)
 
 
-def _sampled(batches: Iterator[Any], n_rows: int, n_drawn: int) -> Iterator[Any]:
+@dataclass(frozen=True, eq=False)
+class _Batch:
+    """Some rows of a file, its name, and the rows before them; None if the rows are drawn at random."""
+
+    rows: Any
+    name: str
+    skipped: int | None
+
+
+def _sampled(batches: Iterator[_Batch], n_rows: int, n_drawn: int) -> Iterator[_Batch]:
     """Yield ``n_drawn`` rows of batches that have ``n_rows`` together; eq. (1)."""
     rng = np.random.default_rng(0)
     for batch in batches:
-        size = batch.num_rows
+        size = batch.rows.num_rows
         m = int(rng.hypergeometric(size, n_rows - size, n_drawn))
         n_rows, n_drawn = n_rows - size, n_drawn - m
-        yield batch.take(np.sort(rng.choice(size, m, replace=False)))
+        drawn = batch.rows.take(np.sort(rng.choice(size, m, replace=False)))
+        yield _Batch(drawn, batch.name, None)
 
 
 class _Parts:
@@ -148,24 +159,32 @@ class _Parts:
                     "Write the files again with the same columns, or name one of them."
                 )
 
-    def batches(self, rows: int) -> Iterator[Any]:
+    def batches(self, rows: int) -> Iterator[_Batch]:
         """Yield the rows in batches, with the columns of the first file in its order."""
+        several = len(self._sources) > 1
         for name, source in self._sources:
+            skipped = 0
             with _readable(name):
-                file = self._opened(source)
-                for batch in file.iter_batches(rows, use_threads=False):
+                for batch in self._opened(source).iter_batches(rows, use_threads=False):
                     table = self._pa.Table.from_batches([batch])
-                    yield table.select(self._schema.names) if len(self._sources) > 1 else table
+                    table = table.select(self._schema.names) if several else table
+                    yield _Batch(table, os.path.relpath(name, self.path) if several else "", skipped)
+                    skipped += table.num_rows
 
-    def sheet(self, batches: Iterable[Any], n_rows: int, note: str = "") -> Sheet:
+    def sheet(self, batches: Iterable[_Batch], n_rows: int, note: str = "") -> Sheet:
         """Return the ``n_rows`` rows of some batches, of which one at a time is in memory."""
         with _readable(str(self.path)):
             empty = self._columns(self._schema.empty_table())
             gathered = [_Gathered(column, n_rows) for column in empty]
+            files, filled = list[Part](), 0
             for batch in batches:
-                for part, column in zip(gathered, self._columns(batch), strict=True):
+                if not files or files[-1].name != batch.name:
+                    files.append(Part(filled, batch.name, batch.skipped))
+                filled += batch.rows.num_rows
+                for part, column in zip(gathered, self._columns(batch.rows), strict=True):
                     part.add(column)
-            return Sheet(str(self.path), tuple(part.column() for part in gathered), note=note)
+            columns = tuple(part.column() for part in gathered)
+            return Sheet(str(self.path), columns, note=note, files=files)
 
     def _columns(self, table: Any) -> list[Column]:
         return [arrow_column(self._pa, *item) for item in zip(table.column_names, table.columns)]
