@@ -6,9 +6,9 @@ columns. Besides what is there before any row, the command takes at most
 .. math:: M(n) = M_0 + n_c M_1 + 6 T + \max\bigl(96 \min(n, n_w)^2,\; 12\, n\, m(n)\bigr)  \tag{1}
 
 bytes: buffers of the files, copies of the table that exist at the same time, and either twelve matrices of the :math:`n_w` rows up to which
-a fit is whole, or one and a half arrays of rows times landmarks, m. Measured as growth of a process beside (1), with a report or baselines: 193
-of 601 MB for 1000 rows of ten numbers, 1476 + 805 of 2905 for a whole fit of 5000, 611 of 2910 for 20 000, 800 of 2954 for 100 000, and 4.2
-of 6.2 GB for a million rows of 18 columns through 400 landmarks.
+a fit is whole, or one and a half arrays of rows times landmarks, m. Measured with one thread as growth of a process beside (1), for ten numbers and a
+text: 193 of 602 MB for 1000 rows, 247 of 700 for 1420 and 1478 of 2500 for 4553, both with a report, 611 of 2924 for 20 000, 800 of 3001 for 100 000;
+and 4.2 of 6.2 GB for a million rows of 18 numbers through 400 landmarks.
 """
 
 import math
