@@ -260,12 +260,15 @@ def test_options_list_the_names_that_exist():
     from foldless.cli.commands.reproduce import names
     from foldless.estimators.registry import MACHINES
     from foldless.kernels.by_name import NAMED
+    from foldless.tuning.last_fit import GRAMS
 
     assert set(options.MACHINE_NAMES) == set(MACHINES)
     assert set(options.CRITERION_NAMES) == set(criteria.BY_NAME)
     assert set(options.KERNEL_NAMES) == set(NAMED)
     assert {*options.SEARCH_NAMES, *options.SEARCHES_OF_PAPERS} == set(searches.BY_NAME)
     assert set(options.REPRODUCED_NAMES) == set(names())
+    # A cluster is for Python.
+    assert {*options.GRAM_NAMES, "dask"} == set(GRAMS)
 
 
 @pytest.mark.parametrize("command", ["tune", "compare"])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from foldless.grams.cells import grow_cells, principal_direction
+from foldless.grams.cells import Cut, grow_cells, principal_direction
 
 
 def memberships(tree, X):
@@ -81,3 +81,38 @@ def test_a_row_belongs_to_about_four_cells_however_many_rows_there_are(n, rng):
     # A cut is as wide as its narrower side, so that it shares fewer rows than planned.
     assert 3 < sum(sizes) / n < 4.1
     assert max(sizes) <= 200
+
+
+def cuts(node):
+    """Yield all cuts below a node."""
+    if isinstance(node, Cut):
+        yield node
+        yield from cuts(node.left)
+        yield from cuts(node.right)
+
+
+TIED = {
+    "in the middle": np.r_[np.full(300, 0.0), np.linspace(-4, -1, 150), np.linspace(1, 4, 150)],
+    "at the top": np.r_[np.full(400, 5.0), np.linspace(-4, -1, 200)],
+    "at the bottom": np.r_[np.full(400, -5.0), np.linspace(1, 4, 200)],
+    "few values": np.resize(np.arange(7.0), 600),
+}
+
+
+@pytest.mark.parametrize("name", TIED)
+def test_every_cut_overlaps_though_many_points_are_equal(name):
+    X = np.column_stack([TIED[name], np.zeros(600)])
+    tree = grow_cells(X, 100)
+    assert all(cut.half_width > 1e-3 for cut in cuts(tree.root))
+    line = np.column_stack([np.linspace(-8, 8, 160_001), np.zeros(160_001)])
+    # Steps of 1e-4 change a weight by at most 1e-4 / (2 s) for every cut on the way.
+    narrowest = min(cut.half_width for cut in cuts(tree.root))
+    most = 1e-4 / (2 * narrowest) * np.log2(600)
+    assert np.abs(np.diff(memberships(tree, line), axis=0)).max() < most < 0.1
+
+
+@pytest.mark.parametrize("name", TIED)
+def test_only_copies_of_one_point_make_a_large_cell(name):
+    X = np.column_stack([TIED[name], np.zeros(600)])
+    for _, rows, _ in grow_cells(X, 100).route(X):
+        assert len(rows) <= 100 or np.ptp(X[rows, 0]) == 0

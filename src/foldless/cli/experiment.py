@@ -243,7 +243,8 @@ def run_experiment(
     given = {name: value for name, value in options.items() if value is not None}
     model = make_pipeline_for(task, machine, scale, {"random_state": random_state, **given}, table.encoder)
     train, test = split_table(table, holdout, random_state)
-    X, y = table.values[train], target[train]
+    # A copy of a large table would take as much memory once more.
+    X, y = (table.values[train], target[train]) if len(test) else (table.values, target)
     begun = time.perf_counter()
     model = _with_chosen_machine(model.fit(X, y))
     seconds = time.perf_counter() - begun

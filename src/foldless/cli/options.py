@@ -98,6 +98,7 @@ REPRODUCED_NAMES = (
     *("sugiyama-2", "sugiyama-3", "sugiyama-fig4", "sugiyama-fig5", "sugiyama-fig6", "sugiyama-fig7"),
     *("sugiyama-fig8", "sugiyama-fig9", "sugiyama-fig10", "sugiyama-fig11"),
 )
+GRAM_NAMES = ("auto", "dense", "lowrank", "nystrom", "cells")
 # Held out by ``compare`` and ``demo``.
 HOLDOUT_FRACTION = 0.3
 
@@ -216,8 +217,19 @@ MaxRows = Annotated[
     int | None,
     typer.Option(
         metavar="N",
-        help="How many rows of Parquet files to keep, drawn at random; by default as many as make 200 million cells.",
+        help="How many rows of Parquet files to keep, drawn at random; by default as many as --max-memory allows.",
         min=4,
+        show_default=False,
+        rich_help_panel=READING,
+    ),
+]
+
+MaxMemory = Annotated[
+    float | None,
+    typer.Option(
+        metavar="GB",
+        help="Gigabytes of memory to take at most for Parquet files, by default 8; of larger tables rows are drawn at random.",
+        min=0.0,
         show_default=False,
         rich_help_panel=READING,
     ),
@@ -303,6 +315,25 @@ SearchName = Annotated[
         metavar="NAME",
         help=f"How to search: {', '.join(SEARCH_NAMES)}. The default, lbfgs, follows the gradient.",
         autocompletion=completing(SEARCH_NAMES),
+        rich_help_panel=EXPERTS,
+    ),
+]
+GramName = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help=f"The form of the last fit: {', '.join(GRAM_NAMES)}. The default, auto, takes the best that fits.",
+        autocompletion=completing(GRAM_NAMES),
+        rich_help_panel=EXPERTS,
+    ),
+]
+CellSize = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="Rows of a cell at most, if the last fit has the form cells.",
+        min=4,
+        show_default=False,
         rich_help_panel=EXPERTS,
     ),
 ]

@@ -16,6 +16,7 @@ from foldless.cli.files.read_table import Table, read_table
 from foldless.cli.files.sheet import show
 from foldless.cli.options import (
     CRITERION_NAMES,
+    GRAM_NAMES,
     KERNEL_NAMES,
     MACHINE_NAMES,
     SEARCH_NAMES,
@@ -51,12 +52,13 @@ def training_table(path: Path, target: str | None, task: str, machine: str | Non
 
 
 def check_names(**given: str | None) -> None:
-    """Raise for a machine, kernel, criterion or search that does not exist, before any file is read."""
+    """Raise for a machine, kernel, criterion, search or form that does not exist, before any file is read."""
     known = {
         "machine": (*MACHINE_NAMES, "auto"),
         "kernel": (*KERNEL_NAMES, "auto"),
         "criterion": CRITERION_NAMES,
         "search": (*SEARCH_NAMES, *SEARCHES_OF_PAPERS),
+        "gram": GRAM_NAMES,
     }
     for option, names in given.items():
         for name in split_names(names or ""):

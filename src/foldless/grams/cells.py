@@ -9,6 +9,16 @@ the left one with the rest. The weight of a cell at a point is the product of th
 all cells add up to one and change continuously with the point, so that a function that is put together from the cells
 has no jumps. A point has a positive weight in just those cells that it would be trained in.
 
+**The tolerance at a border.** A step h along v changes :math:`\omega` by at most h / 2s, and so an output by at most
+
+.. math:: |\Delta f| \le \sum_c \omega_c |\Delta f_c| + \frac{h}{2s} |f_{right} - f_{left}|  \tag{2}
+
+for this cut. Two points on both sides of a border, 1e-9 standard deviations of the node's projections apart, have outputs
+that differ by less than 1e-6 standard deviations of the outputs. Measured at 63 to 214 cuts, on each border and both ends of its
+overlap, with cells of 500 rows: at most 4e-8 (protein_casp), 1e-8 (a checkerboard), 7e-9 (letter), 3e-9 (california_housing), and
+7e-8 on a9a, whose columns of 0 and 1 leave many points with equal projections. There s would be zero; the overlap then fills
+the gap between the points next to the cut.
+
 Every cut that shares a fraction s of its points on each side multiplies the rows of all cells by 1 + 2 s, so that l cuts in a row
 make :math:`R = (1 + 2 s)^l` copies of a row, in cells of :math:`n R / 2^l` rows. R is kept at 4: a fit then costs the same for
 every row, however many there are, and s becomes 0.13 for 16 000 rows, 0.11 for 40 000 and 0.06 for a million. Rows near a border
@@ -31,6 +41,10 @@ from foldless.core.contracts import Vector
 COPIES, MAX_OVERLAP = 4.0, 0.15
 # Cells are planned a little smaller than they may be: shares of points are not whole numbers.
 FILLED_SHARE = 0.97
+# Projections that differ by a smaller share of their range are equal up to rounding.
+SAME_SHARE = 1e-12
+# Half the width of an overlap that no point is in, as a share of the gap between the points: a little less than half.
+GAP_SHARE = 0.49
 DIRECTION_MAX_ROWS = 5000
 POWER_ITERATIONS = 15
 
@@ -149,11 +163,21 @@ def _grow(
 
 
 def _cut(p: Vector, overlap: float) -> tuple[float, float]:
-    """Return the median between two different projections, and half the width of the overlap."""
+    """Return the middle of the gap next to the median, and half the width of the overlap: at least about that of the gap.
+
+    No point lies within the gap, so that an overlap as wide as it is shares none; a weight without any overlap would jump.
+    """
     low, middle, high = np.quantile(p, [0.5 - overlap, 0.5, 0.5 + overlap])
-    below, above = p[p <= middle], p[p > middle]
-    threshold = (below.max() + above.min()) / 2 if len(above) else middle
-    return float(threshold), float(max(0.0, min(threshold - low, high - threshold)))
+    is_above = p > middle + SAME_SHARE * np.ptp(p)
+    if not np.any(is_above):  # the largest projection is that of half the points: cut below it
+        is_above = p >= middle - SAME_SHARE * np.ptp(p)
+    if np.all(is_above):
+        return float(middle), 0.0
+    below, above = p[~is_above].max(), p[is_above].min()
+    threshold, gap = (below + above) / 2, above - below
+    half_width = min(threshold - low, high - threshold)
+    narrow = half_width <= gap / 2 * (1 + SAME_SHARE)
+    return float(threshold), float(GAP_SHARE * gap if narrow else half_width)
 
 
 def _right_weight(p: Vector, threshold: float, half_width: float) -> Vector:

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from foldless.cli.files.formats.delimited import read_delimited
+from foldless.cli.files.memory import as_text, memory_at_most
 from foldless.cli.files.read_table import Encoder, read_new, read_table
 from foldless.core.errors import DataError
 
@@ -283,7 +284,9 @@ def test_rows_of_parquet_files_are_sampled_and_it_is_noted(parts):
     x = table.X[:, 0]
     assert len(x) == 600
     assert np.all(np.diff(x) > 0)
-    assert "used 600 of 1500 rows, drawn at random; --max-rows changes their number" in table.notes
+    amount = as_text(memory_at_most(600, 2, 88))
+    said = f"used 600 of 1500 rows, drawn at random, and at most {amount} of memory; --max-rows and --max-memory change that"
+    assert said in table.notes
     np.testing.assert_array_equal(np.where(x % 2 == 0, "u", "v"), table.y)
     # Binomial with mean 400 and deviation at most 10: five deviations.
     assert abs(np.sum(x < 1000) - 400) < 50

@@ -1,5 +1,7 @@
 """The second look at labels against refits with the same weights."""
 
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
@@ -9,6 +11,7 @@ from foldless import KernelLogisticRegression, KernelLSSVC, KernelSVC
 from foldless.core.targets import encode_labels
 from foldless.datasets import make_twonorm
 from foldless.estimators.uncertainty.label_quality import WRONG_SHARE, probability_right
+from foldless.estimators.uncertainty.training_rows import TrainingRows
 from foldless.grams import DenseGram
 from foldless.machines import LSSVM
 
@@ -72,3 +75,22 @@ def test_a_precomputed_kernel_and_landmarks_at_all_rows_change_nothing(two_class
     landmarks = KernelLSSVC(KERNEL, C=1.0, gram="lowrank", landmarks=np.arange(len(y))).fit(X, y)
     for other in (precomputed, landmarks):
         assert other.label_quality_ == pytest.approx(whole.label_quality_, abs=1e-6)
+
+
+@pytest.mark.parametrize("form", [{"gram": "dense"}, {"gram": "lowrank", "n_components": 15}])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_second_look_begins_at_the_first_and_ends_where_it_ends_without(
+    kind, form, three_classes, monkeypatch
+):
+    X, y = three_classes
+    model = kind(KERNEL, C=1.0, **form).fit(X, y)
+    # A model that was read back has no first fit to begin at.
+    again = pickle.loads(pickle.dumps(model))  # noqa: S301
+    assert not hasattr(again, "selection_")
+    expected = again.label_quality_
+
+    def rebuilt(training):
+        raise AssertionError("the kernel matrix was computed once more")
+
+    monkeypatch.setattr(TrainingRows, "builder", rebuilt)
+    assert model.label_quality_ == pytest.approx(expected, abs=1e-8)

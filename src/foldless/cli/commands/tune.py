@@ -55,6 +55,8 @@ def tune(
     machine: str | None,
     kernel: str | None,
     search: str | None,
+    gram: str | None,
+    cell_size: int | None,
     task: Task,
     holdout: float,
     scale: bool,
@@ -64,8 +66,9 @@ def tune(
 ) -> int:
     """Tune a kernel machine on a table and return the exit code; ``reading`` are options of ``read_table``."""
     check_writable(report, save)
-    check_names(machine=machine, kernel=kernel, criterion=criterion, search=search)
-    nothing_chosen = machine is None and kernel is None and criterion is None and search is None
+    check_names(machine=machine, kernel=kernel, criterion=criterion, search=search, gram=gram)
+    experts = (machine, kernel, criterion, search, gram, cell_size)
+    nothing_chosen = all(option is None for option in experts)
     # They are among the cautions that are printed below.
     for said_below in (BoundWarning, ManyParametersWarning, ConstantPredictionWarning):
         warnings.simplefilter("ignore", said_below)
@@ -80,6 +83,8 @@ def tune(
         kernel=parse_kernels(kernel),
         criterion=criterion,
         search=search,
+        gram=gram,
+        cell_size=cell_size,
         n_jobs=jobs,
         time_budget=time_budget,
         verbose=progress_verbosity(),

@@ -25,6 +25,7 @@ from foldless.estimators.archive import (
 from foldless.estimators.preparation import ColumnScaler
 from foldless.estimators.prepared_columns import PreparedColumns
 from foldless.estimators.registry import MACHINES
+from foldless.grams.expansion import CellExpansion
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,8 @@ def _is_ours(model: Any, encoder: Encoder) -> bool:
         return False
     (_, first), (_, last) = model.steps
     estimators = {entry.estimator for entry in MACHINES.values()}
-    if type(last) not in estimators or not hasattr(last, "dual_coef_"):
+    by_cells = isinstance(getattr(last, "cells_", None), CellExpansion)
+    if type(last) not in estimators or not (by_cells or hasattr(last, "dual_coef_")):
         return False
     takes = len(_names(first, encoder))
     if isinstance(first, str):

@@ -95,6 +95,7 @@ def read_table(
     delimiter: str | None = None,
     header: bool | None = None,
     max_rows: int | None = None,
+    max_memory: float | None = None,
     id_column: str | None = None,
     drop_unusable: bool = False,
     drop_missing_target: bool = False,
@@ -119,7 +120,9 @@ def read_table(
     delimiter, header : optional
         For delimited text; recognised when not given.
     max_rows : int, optional
-        Rows of Parquet files to keep, drawn at random and noted; by default as many as make 200 million cells.
+        Rows of Parquet files to keep, drawn at random and noted; by default as many as ``max_memory`` allows.
+    max_memory : float, optional
+        Gigabytes that reading Parquet files and fitting their rows may take at most; by default 8.
     id_column : str, optional
         The column that names the rows; it is no input and comes back beside the predictions.
     drop_unusable : bool
@@ -136,7 +139,7 @@ def read_table(
     """
     if task not in ("auto", *TASKS):
         raise DataError(f"task must be one of auto, {', '.join(TASKS)}; got {show(task)}.")
-    sheet = read_sheet(path, delimiter=delimiter, header=header, max_rows=max_rows)
+    sheet = read_sheet(path, delimiter=delimiter, header=header, max_rows=max_rows, max_memory=max_memory)
     ids = None if id_column is None else _ids(sheet, id_column)
     sheet = _without(sheet, [*drop, *([] if id_column is None else [id_column])])
     sheet = replace(sheet, columns=tuple(parsed(sheet, column) for column in sheet.columns))

@@ -2,6 +2,7 @@
 
 import math
 import os
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -48,6 +49,30 @@ class Column:
 
 
 @dataclass(frozen=True)
+class Part:
+    """Rows of a table that come from one file.
+
+    Attributes
+    ----------
+    first : int
+        The number of the first of them in the table, from 0.
+    name : str
+        The file; empty if it is the table itself.
+    skipped : int or None
+        Rows of the file before the first; None if rows were drawn at random, so that the others are unknown.
+    """
+
+    first: int
+    name: str
+    skipped: int | None
+
+    def where(self, place: int) -> str:
+        """Return the file and, if it is known, the row in it that a row of the table is."""
+        row = "" if self.skipped is None else f"row {place - self.first + self.skipped + 1}"
+        return ", ".join(filter(None, (self.name, row))) or "one of the rows"
+
+
+@dataclass(frozen=True)
 class Sheet:
     """The columns of a file.
 
@@ -67,6 +92,8 @@ class Sheet:
         True if a text such as ``1,234`` is rather 1.234 than 1234, because fields are not separated by commas.
     rows : sequence of int, optional
         The numbers of the rows in the file, from 0, if some were left out.
+    files : sequence of Part
+        The files that the rows come from, if they are parts of a table.
     """
 
     path: str
@@ -77,6 +104,7 @@ class Sheet:
     note: str = ""
     decimal_commas: bool = False
     rows: Sequence[int] | None = None
+    files: Sequence[Part] = ()
 
     @property
     def names(self) -> list[str]:
@@ -92,7 +120,13 @@ class Sheet:
         """Return the place of a row as the reader of the file would find it."""
         if self.lines is not None:
             return f"line {self.lines[row]}"
-        return f"row {(row if self.rows is None else self.rows[row]) + 1}"
+        place = row if self.rows is None else self.rows[row]
+        part = (
+            self.files[bisect_right(self.files, place, key=lambda part: part.first) - 1]
+            if self.files
+            else None
+        )
+        return f"row {place + 1}" if part is None else part.where(place)
 
     def kept(self, rows: NDArray[np.intp]) -> "Sheet":
         """Return the sheet with some of its rows, which keep the numbers they have in the file."""

@@ -66,6 +66,8 @@ def facts(experiment: Experiment) -> list[tuple[str, str]]:
         ("kernel", in_words(estimator.kernel_)),
         *chosen(experiment),
         (f"criterion {criterion.name} ({criterion.unit})", number(estimator.criterion_value_)),
+        ("rows of the search", str(searched_rows(experiment))),
+        ("rows of the fit", _fitted_rows(experiment)),
         ("evaluations", str(estimator.n_evaluations_)),
         ("seconds", f"{experiment.seconds:.2f}"),
     ]
@@ -111,11 +113,25 @@ def form(experiment: Experiment) -> str:
         return f"The model was fitted exactly, to all {rows} rows."
     if kind.endswith("landmarks"):
         return f"The model was fitted to all {rows} rows through {kind}: rows that represent the others."
+    if kind == "1 cell":
+        return f"The model consists of one cell with all {rows} rows, fitted exactly."
     if kind.endswith("cells"):
         return (
             f"The model consists of {kind}: groups of nearby rows out of {rows}, each with a fit of its own."
         )
     return f"The model has the form “{kind}” of {rows} rows."
+
+
+def searched_rows(experiment: Experiment) -> int:
+    """Return how many rows the search looked at together, at most."""
+    return max(step.n_rows or 0 for step in experiment.estimator.trace_)
+
+
+def _fitted_rows(experiment: Experiment) -> str:
+    kind, rows = experiment.estimator.selection_.form, str(len(experiment.y))
+    if kind.endswith("landmarks"):
+        return f"{rows}, through {kind}"
+    return f"{rows}, in {kind}" if "cell" in kind else rows
 
 
 def _criterion(experiment: Experiment) -> str:
@@ -205,6 +221,8 @@ def to_plain_data(experiment: Experiment) -> dict[str, Any]:
         "target": experiment.table.target_name,
         "task": experiment.table.task,
         "rows": len(experiment.y),
+        "search_rows": searched_rows(experiment),
+        "form": selection.form,
         "features": experiment.feature_names,
         "columns": experiment.table.verdicts,
         "machine": entry_of(estimator).title,

@@ -40,16 +40,29 @@ def probability_right(own: Vector, n_classes: int) -> Vector:
     return np.asarray(right / (right + wrong))
 
 
-def second_look(training: TrainingRows, kernel: Kernel, own: Vector, n_classes: int) -> Matrix | None:
+def second_look(
+    training: TrainingRows, kernel: Kernel, own: Vector, n_classes: int, first: Any = None
+) -> Matrix | None:
     """Return the left-out outputs (n, k) of the fit in which doubtful rows count less; None if it cannot be made.
 
     A fit by cells has no solution for all rows, and with other weights a row may come to fix its own output.
+
+    Parameters
+    ----------
+    training : TrainingRows
+    kernel : Kernel
+    own : array of shape (n,)
+        Left-out probabilities of the rows' own classes.
+    n_classes : int
+    first : Solution, optional
+        The first fit, if it is at hand: the second one begins there, with the same kernel matrix.
     """
     if training.cells is not None:
         return None
     right = np.maximum(probability_right(own, n_classes), SMALLEST_WEIGHT)
     machine: Any = replace(training.machine, weights=training.weights * right)  # type: ignore[type-var]
     try:
-        return left_out_outputs(machine.solve(training.builder().gram(kernel), training.Y))
+        gram, start = (training.builder().gram(kernel), None) if first is None else (first.gram, first.start)
+        return left_out_outputs(machine.solve(gram, training.Y, start))
     except (Undefined, NotPositiveDefinite, np.linalg.LinAlgError):
         return None

@@ -110,7 +110,9 @@ class SetMixin(LeftOutMixin):
 
     def _look_twice(self) -> Vector:
         own = self.loo_own_proba_
-        outputs = second_look(self._rows_of_fit(), self.kernel_, own, len(self.classes_))
+        training, selection = self._rows_of_fit(), getattr(self, "selection_", None)
+        first = None if selection is None or training.cells is not None else selection.solution
+        outputs = second_look(training, self.kernel_, own, len(self.classes_), first)
         return own if outputs is None else self._of_own_class(outputs)
 
     @property

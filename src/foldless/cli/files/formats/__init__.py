@@ -32,6 +32,7 @@ def read_sheet(
     delimiter: str | None = None,
     header: bool | None = None,
     max_rows: int | None = None,
+    max_memory: float | None = None,
 ) -> Sheet:
     """Read a file in any of the formats, or a directory of Parquet files.
 
@@ -44,13 +45,15 @@ def read_sheet(
         Whether delimited text opens with column names; recognised when not given.
     max_rows : int, optional
         Rows of Parquet files to keep, drawn at random. Other files are read whole.
+    max_memory : float, optional
+        Gigabytes that a fit to rows of Parquet files may take; by default 8.
     """
     files = _parquet_paths(Path(path))
     if files:
-        return _checked(read_parquet(path, files, max_rows))
+        return _checked(read_parquet(path, files, max_rows, max_memory))
     raw = read_bytes(Path(path))
     if raw.startswith(b"PAR1"):
-        sheet = read_parquet(path, [raw], max_rows)
+        sheet = read_parquet(path, [raw], max_rows, max_memory)
     elif is_xlsx(path, raw):
         sheet = read_xlsx(path, raw)
     elif raw.startswith(b"PK\x03\x04"):

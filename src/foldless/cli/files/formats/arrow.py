@@ -21,6 +21,13 @@ def arrow_column(pa: Any, name: str, array: Any) -> Column:
     return reader(name, array)
 
 
+def takes_little(pa: Any, kind: Any) -> bool:
+    """Return whether a cell of this type takes as much memory as a number."""
+    types = pa.types
+    numbers = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean, types.is_null)
+    return any(is_kind(kind) for is_kind in numbers)
+
+
 def _readers(pa: Any) -> tuple[tuple[Callable[[Any], bool], Callable[[str, Any], Column]], ...]:
     """Return pairs (is this type, how to read it)."""
     types, float64 = pa.types, pa.float64()
@@ -29,7 +36,13 @@ def _readers(pa: Any) -> tuple[tuple[Callable[[Any], bool], Callable[[str, Any],
         return Column(name, array.cast(float64, safe=False).to_numpy().astype(np.float64))
 
     def texts(name: str, array: Any) -> Column:
-        return Column(name, list(map(present, array.cast(pa.string()).to_pylist())))
+        cells: list[str | None] = []
+        for chunk in array.cast(pa.string()).chunks:
+            # Equal texts are one object: a category takes no more memory than numbers do.
+            encoded = chunk.dictionary_encode()
+            levels = [*map(present, encoded.dictionary.to_pylist()), None]
+            cells += [levels[-1 if i is None else i] for i in encoded.indices.to_pylist()]
+        return Column(name, cells)
 
     def booleans(name: str, array: Any) -> Column:
         cells = [None if value is None else str(value) for value in array.to_pylist()]
