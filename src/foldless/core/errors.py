@@ -236,8 +236,8 @@ class ResolutionWarning(UncertaintyWarning):
 class LeverageWarning(UncertaintyWarning):
     """Rows whose left-out outputs are a rough approximation."""
 
-    def __init__(self, share: float, limit: float):
+    def __init__(self, share: float, leverage: float, step: float):
         super().__init__(
-            f"{share:.1%} of the rows have a leverage above {limit:g}: one step is a rough approximation of the fit without "
-            "them. Call refit_left_out() to refit just these."
+            f"{share:.1%} of the rows have a leverage above {leverage:g}, or an output that a second step would move by more than "
+            f"{step:g}: one step is a rough approximation of the fit without them. Call refit_left_out() to refit just these."
         )

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, indexable
 
 from foldless.core.contracts import Matrix, Vector
 from foldless.core.errors import LeverageWarning, Undefined
+from foldless.criteria.doubtful_rows import LEVERAGE_LIMIT, SECOND_STEP_LIMIT, doubtful_rows
 from foldless.criteria.left_out_models import leverages, refitted_changes
 from foldless.estimators.landmarks import row_numbers
 from foldless.estimators.uncertainty.guarantee import Conditions
@@ -34,8 +35,8 @@ from foldless.estimators.validation import checked_weights
 from foldless.kernels import gram
 from foldless.tuning.result import Selection, Trials
 
-# Leverage above which one step is a rough approximation of a refit.
-LEVERAGE_LIMIT = 0.7
+# One row changes the coverage of intervals and sets by 1 / (n + 1) at most, so that so few rows change it by a point at most.
+HARMLESS_SHARE = 0.01
 
 Rows = NDArray[np.intp]
 
@@ -151,14 +152,22 @@ class LeftOutMixin:
             )
         return self._solution()
 
+    def _doubtful_rows(self) -> Rows:
+        """Return the rows for which one step is a rough approximation of a refit, by their places in the fit."""
+        return self._once("doubtful", lambda: doubtful_rows(self._one_solution()))
+
     def _warn_of_leverage(self) -> None:
-        """Warn if left-out models are approximate and some rows have a leverage at which that matters."""
+        """Warn if left-out models are approximate, and that matters for some rows.
+
+        A high leverage of a single row is told, since such rows may be far off; second steps of a few rows are not.
+        """
         if self._rows_of_fit().machine.exact_left_out:
             return
         with suppress(Undefined):
-            high = np.setdiff1d(np.flatnonzero(self.leverage_ > LEVERAGE_LIMIT), self._refitted)
-            if len(high):
-                warnings.warn(LeverageWarning(len(high) / len(self.leverage_), LEVERAGE_LIMIT), stacklevel=4)
+            rest = np.setdiff1d(self._doubtful_rows(), self._refitted)
+            share = len(rest) / len(self.leverage_)
+            if share > HARMLESS_SHARE or np.any(self.leverage_[rest] > LEVERAGE_LIMIT):
+                warnings.warn(LeverageWarning(share, LEVERAGE_LIMIT, SECOND_STEP_LIMIT), stacklevel=4)
 
     def refit_left_out(self, rows: ArrayLike | None = None) -> Self:
         """Replace the left-out models of some training rows by refits.
@@ -166,15 +175,15 @@ class LeftOutMixin:
         Parameters
         ----------
         rows : array-like of int, default=None
-            Numbers of training rows; by default those with a leverage above 0.7, for which one step is a rough
-            approximation.
+            Numbers of training rows; by default those for which one step is a rough approximation: with a leverage above 0.7, or
+            with an output that a second step would move by more than 0.1.
 
         Returns
         -------
         self : estimator
             Its left-out outputs, scores, intervals and sets use the refits from now on.
         """
-        chosen = np.flatnonzero(self.leverage_ > LEVERAGE_LIMIT) if rows is None else self._places(rows)
+        chosen = self._doubtful_rows() if rows is None else self._places(rows)
         self._refitted = np.union1d(self._refitted, chosen)
         for name in ("models", "label_quality", "learning_curve"):
             self._cache.pop(name, None)
