@@ -165,8 +165,26 @@ def test_a_weight_of_two_is_the_row_twice_in_the_tuning_too(data):
     assert weighted.predict_interval(new) == pytest.approx(repeated.predict_interval(new), abs=1e-2)
 
 
-def test_a_fit_by_cells_keeps_its_residuals(data, monkeypatch):
-    monkeypatch.setattr("foldless.tuning.last_fit.CELL_ROWS", 20)
+def test_the_leverage_of_a_fit_by_cells_is_that_of_all_cells(data):
     X, y, _ = data
-    model = KernelRidgeRegressor(gram="cells").fit(X, y)
+    cells = {"gram": "cells", "cell_size": 20}
+    model = KernelRidgeRegressor(**cells).fit(X, y)
+    assert model.cells_.tree.n_cells > 1
+    theta = np.r_[model.kernel_.theta, np.log(model.alpha_)]
+
+    def left_out(theta):
+        kernel = RBF(np.exp(theta[0]), "fixed")
+        return KernelRidgeRegressor(kernel, alpha=np.exp(theta[1]), **cells).fit(X, y).loo_predict_
+
+    steps = 1e-4 * np.eye(2)
+    J = np.array([(left_out(theta + step) - left_out(theta - step)) / 2e-4 for step in steps]).T
+    expected = retuned_by_definition(model.loo_residuals_, J)
+    assert model._retuned_residuals()[:, 0] == pytest.approx(expected, rel=1e-4)
+    assert np.sum(1 - model.loo_residuals_ / expected) == pytest.approx(2)
+
+
+def test_cells_with_many_rows_for_every_parameter_keep_their_residuals(data, monkeypatch):
+    X, y, _ = data
+    monkeypatch.setattr("foldless.estimators.uncertainty.retuning.NEGLIGIBLE_GROWTH", 2 / N)
+    model = KernelRidgeRegressor(gram="cells", cell_size=20).fit(X, y)
     assert np.array_equal(model._retuned_residuals(), model._residual_columns())

@@ -9,10 +9,11 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from foldless.core.contracts import Machine, Matrix, Vector
 from foldless.core.errors import Undefined
+from foldless.criteria.loo import LOO
 from foldless.grams.builders import Builder, DenseBuilder, NystromBuilder
 from foldless.grams.dask import DaskBuilder
 from foldless.machines.base import row_weights
-from foldless.tuning.cellwise import CellSolution
+from foldless.tuning.cellwise import CellSolution, fit_cells
 from foldless.tuning.objective import with_parameters
 from foldless.tuning.result import Selection
 
@@ -96,6 +97,8 @@ class TrainingRows:
         return np.r_[kernel.theta, self.machine.theta if self.tunes_machine else np.zeros(0)]
 
     def solve_at(self, kernel: Kernel, theta: Vector) -> Any:
-        """Return the fit with other values of the tuned parameters."""
+        """Return the fit with other values of the tuned parameters; of all cells, if it is one by cells."""
         kernel, machine = with_parameters(kernel, self.machine, theta, self.tunes_machine)
+        if self.cells is not None:
+            return fit_cells(kernel, machine, LOO(), self.X, self.Y, self.cells.tree)
         return replace(self, machine=machine).solve(kernel)
