@@ -11,7 +11,7 @@ residual of a row that the regression has not seen is
 
 :math:`H_i` is the leverage of row i in the tuning, and :math:`\sum_i c_i \operatorname{tr} H_i = p`: residuals grow by a share of
 about p / n. A parameter that changes no left-out prediction adds nothing, and without tuned parameters the residuals stay as
-they are. Two things remain too good: minima that a single row would have exchanged for another one, and choices among kernels.
+they are. Length scales that were tied to each other and stayed equal are one parameter. Two things remain too good: minima that a single row would have exchanged for another one, and choices among kernels.
 """
 
 import warnings
@@ -43,11 +43,11 @@ def sensitivities(training: TrainingRows, kernel: Kernel, response: Callable[[Ma
     cells to a thousand rows for every parameter: residuals would grow by a thousandth at most, for which all cells would be fitted
     twice for every parameter.
     """
-    theta = training.tuned_theta(kernel)
-    if training.cells is not None and len(theta) <= NEGLIGIBLE_GROWTH * training.counts.sum():
-        theta = np.zeros(0)
+    theta, directions = training.tuned_theta(kernel), training.tuned_directions(kernel)
+    if training.cells is not None and len(directions) <= NEGLIGIBLE_GROWTH * training.counts.sum():
+        directions = directions[:0]
     found = []
-    for step in STEP * np.eye(len(theta)):
+    for step in STEP * directions:
         with warnings.catch_warnings(), suppress(*UNDEFINED_ERRORS):
             # The fit itself has already warned.
             warnings.simplefilter("ignore", JitterWarning)
