@@ -233,6 +233,16 @@ class ResolutionWarning(UncertaintyWarning):
         )
 
 
+class FreeParametersWarning(UncertaintyWarning):
+    """So many parameters were tuned on the rows that intervals and sets hold less than they say."""
+
+    def __init__(self, n_parameters: int, n_rows: float, what: str, measured: str):
+        super().__init__(
+            f"{n_parameters} parameters were tuned on these {n_rows:g} rows, so that {what} hold less than they say ({measured}). Use one length "
+            "scale or tied ones (kernel='rbf' or 'rbf-ard'), tune on other rows (calibration='split'), or add rows."
+        )
+
+
 class LeverageWarning(UncertaintyWarning):
     """Rows whose left-out outputs are a rough approximation."""
 

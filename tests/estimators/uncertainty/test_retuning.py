@@ -124,6 +124,7 @@ def test_residuals_come_closer_to_those_of_searches_without_the_row(rng):
     assert np.mean(np.abs(after - np.abs(retuned))) < np.mean(np.abs(before - np.abs(retuned)))
 
 
+@pytest.mark.filterwarnings("ignore::foldless.core.errors.FreeParametersWarning")
 @pytest.mark.parametrize(
     ("model", "n_tuned"),
     [
@@ -209,6 +210,6 @@ def test_the_leverage_of_a_fit_by_cells_is_that_of_all_cells(data):
 
 def test_cells_with_many_rows_for_every_parameter_keep_their_residuals(data, monkeypatch):
     X, y, _ = data
-    monkeypatch.setattr("foldless.estimators.uncertainty.retuning.NEGLIGIBLE_GROWTH", 2 / N)
+    monkeypatch.setattr("foldless.estimators.uncertainty.retuning.NEGLIGIBLE_LEVERAGE", 2 / N)
     model = KernelRidgeRegressor(gram="cells", cell_size=20).fit(X, y)
     assert np.array_equal(model._retuned_residuals(), model._residual_columns())

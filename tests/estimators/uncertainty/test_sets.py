@@ -327,6 +327,31 @@ def test_the_hinge_is_refitted_if_leave_one_out_was_asked_for(two_classes):
     assert block.left_out[:, :, 0] == pytest.approx(np.array(expected).T, abs=1e-6)
 
 
+# Refits that cannot be made.
+
+
+def test_a_mask_is_no_list_of_rows(data):
+    X, y, _ = data
+    model = machine(KernelLogisticRegression).fit(X, y)
+    with pytest.raises(ValueError, match="rows must be numbers of training rows"):
+        model.refit_left_out(np.arange(len(y)) == 3)
+
+
+def test_the_hinge_asks_for_the_rows_to_refit(two_classes):
+    X, y = two_classes
+    model = machine(KernelSVC, loss="hinge").fit(X, y)
+    with pytest.raises(Undefined, match=r"no leverages.*name the rows to refit: refit_left_out\(rows\)"):
+        model.refit_left_out()
+    assert model.refit_left_out([3]).loo_score().value > 0.5
+
+
+def test_cells_say_why_no_row_is_refitted(two_classes):
+    X, y = two_classes
+    model = machine(KernelLSSVC, gram="cells", cell_size=20).fit(X, y)
+    with pytest.raises(Undefined, match=r"no leverages and no refits without a row\. Use gram='lowrank'"):
+        model.refit_left_out([3])
+
+
 # Metrics that do not suit.
 
 

@@ -16,11 +16,11 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, indexable
 
 from foldless.core.contracts import Matrix, Vector
-from foldless.core.errors import LeverageWarning, Undefined
+from foldless.core.errors import FreeParametersWarning, LeverageWarning, Undefined
 from foldless.criteria.doubtful_rows import LEVERAGE_LIMIT, SECOND_STEP_LIMIT, doubtful_rows
 from foldless.criteria.left_out_models import leverages, refitted_changes
 from foldless.estimators.landmarks import row_numbers
-from foldless.estimators.uncertainty.guarantee import Conditions
+from foldless.estimators.uncertainty.guarantee import Conditions, measured_with_many
 from foldless.estimators.uncertainty.halves import check_points_are_given, halves, splits
 from foldless.estimators.uncertainty.learning_curve import LearningCurve, learning_curve
 from foldless.estimators.uncertainty.left_out import (
@@ -148,7 +148,8 @@ class LeftOutMixin:
     def _one_solution(self) -> Any:
         if self._rows_of_fit().cells is not None:
             raise Undefined(
-                "a fit by cells has leverages in every cell, and none for all rows. Use gram='lowrank'."
+                "a fit by cells has a solution in every cell and none for all rows, and so no leverages and no refits without a row. "
+                "Use gram='lowrank'."
             )
         return self._solution()
 
@@ -195,7 +196,8 @@ class LeftOutMixin:
     def _places(self, rows: ArrayLike) -> Rows:
         """Return the places of given rows among those with a positive weight."""
         given = np.atleast_1d(np.asarray(rows))
-        if not np.all(np.isin(given, self._rows)):
+        # True and False would be taken for the rows 1 and 0.
+        if given.dtype == bool or not np.all(np.isin(given, self._rows)):
             raise ValueError(f"rows must be numbers of training rows with a positive weight, got {rows!r}.")
         return np.searchsorted(self._rows, given)
 
@@ -218,7 +220,23 @@ class LeftOutMixin:
 
     def _conditions(self) -> Conditions:
         training = self._rows_of_fit()
-        return Conditions(training.machine.exact_left_out, training.tuned, not training.whole, self._split)
+        return Conditions(
+            training.machine.exact_left_out,
+            training.tuned,
+            not training.whole,
+            self._split,
+            training.n_free(self.kernel_),
+            float(training.counts.sum()),
+        )
+
+    def _warn_of_parameters(self, construction: str, what: str) -> None:
+        """Warn if so many parameters were tuned on the same rows that ``what`` hold less than they say."""
+        found = self._conditions()
+        if found.many_parameters:
+            measured = measured_with_many(construction)
+            warnings.warn(
+                FreeParametersWarning(found.n_parameters, found.n_rows, what, measured), stacklevel=3
+            )
 
     @property
     def _splits(self) -> bool:
