@@ -124,8 +124,6 @@ def test_a_gaussian_process_is_scaled_back(noisy_curve):
     )
 
 
-# Two of the 40 left-out models of the Gaussian process classifier are rough.
-@pytest.mark.filterwarnings("ignore::foldless.core.errors.LeverageWarning")
 @pytest.mark.parametrize("machine", [SVC(), GaussianProcessClassifier(1.0 * RBF(1.0))])
 def test_classifiers_have_sets_and_scores(machine, two_classes):
     X, y = two_classes

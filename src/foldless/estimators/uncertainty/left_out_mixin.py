@@ -35,8 +35,8 @@ from foldless.estimators.validation import checked_weights
 from foldless.kernels import gram
 from foldless.tuning.result import Selection, Trials
 
-# One row changes the coverage of intervals and sets by 1 / (n + 1) at most, so that so few rows change it by a point at most.
-HARMLESS_SHARE = 0.01
+# With a share of 0.43 such rows, 200 rows of 26 letters, 90 % sets covered 4 points too little: with this share, about half a point.
+HARMLESS_SHARE = 0.05
 
 Rows = NDArray[np.intp]
 
