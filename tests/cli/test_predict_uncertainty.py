@@ -37,10 +37,10 @@ def desk(tmp_path, monkeypatch, rng):
     return tmp_path
 
 
-def tuned(machine):
+def tuned(machine, *options):
     task = KINDS[machine]
     line = ["tune", f"{task}.csv", "--target", "y", "--task", task, "--machine", machine, "--save", "m.skops"]
-    assert run(line) == 0
+    assert run([*line, *options]) == 0
     return load_model("m.skops").model
 
 
@@ -66,6 +66,19 @@ def test_columns_are_those_of_the_loaded_model(machine, desk, capsys):
         expected = ["|".join(model[-1].classes_[row]) for row in members]
         assert [row["set"] for row in rows] == expected
     assert "80 %" in err
+
+
+@pytest.mark.parametrize(
+    "machine, option, what", [("ridge", "--interval", "intervals"), ("lssvc", "--sets", "sets")]
+)
+def test_many_free_length_scales_are_told_on_the_terminal(machine, option, what, desk, capsys):
+    tuned(machine, "--kernel", "rbf-ard-free")
+    capsys.readouterr()
+    assert run(["predict", "m.skops", "new.csv", option, "0.9"]) == 0
+    _, err = capsys.readouterr()
+    words = " ".join(err.split())
+    assert f"3 parameters were tuned on these 50 rows, so that {what} hold less than they say" in words
+    assert "Probably fewer than 90 %" in words
 
 
 def test_json_has_them_too_and_null_for_infinity(desk, capsys):

@@ -233,11 +233,21 @@ class ResolutionWarning(UncertaintyWarning):
         )
 
 
+class FreeParametersWarning(UncertaintyWarning):
+    """So many parameters were tuned on the rows that intervals and sets hold less than they say."""
+
+    def __init__(self, n_parameters: int, n_rows: float, what: str, measured: str):
+        super().__init__(
+            f"{n_parameters} parameters were tuned on these {n_rows:g} rows, so that {what} hold less than they say ({measured}). Use one length "
+            "scale or tied ones (kernel='rbf' or 'rbf-ard'), tune on other rows (calibration='split'), or add rows."
+        )
+
+
 class LeverageWarning(UncertaintyWarning):
     """Rows whose left-out outputs are a rough approximation."""
 
-    def __init__(self, share: float, limit: float):
+    def __init__(self, share: float, leverage: float, step: float):
         super().__init__(
-            f"{share:.1%} of the rows have a leverage above {limit:g}: one step is a rough approximation of the fit without "
-            "them. Call refit_left_out() to refit just these."
+            f"{share:.1%} of the rows have a leverage above {leverage:g}, or an output that a second step would move by more than "
+            f"{step:g}: one step is a rough approximation of the fit without them. Call refit_left_out() to refit just these."
         )

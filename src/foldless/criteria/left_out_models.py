@@ -295,7 +295,10 @@ def leverages(solution: Any) -> Vector:
 
     With several columns it is the largest one; for a softmax machine the spectral radius of its block.
     """
-    raise Undefined(f"{type(solution).__name__} has no leverages: its loss has no curvature.")
+    raise Undefined(
+        "the hinge loss has no curvature, and so its rows have no leverages. Use loss='squared_hinge', or name the rows to refit: "
+        "refit_left_out(rows)."
+    )
 
 
 @leverages.register(LinearSolution)

@@ -1,6 +1,7 @@
 """What intervals and sets promise: the sentence for every case, and coverage as promised."""
 
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from foldless import (
     KernelSubsetRegressor,
     KernelSVC,
 )
+from foldless.core.errors import FreeParametersWarning, LeverageWarning
 from foldless.estimators.uncertainty.guarantee import Conditions, sentence
 
 FIXED = Conditions(exact=True, tuned=False)
@@ -24,6 +26,7 @@ APPROXIMATE = Conditions(exact=False, tuned=False)
 LANDMARKS = Conditions(exact=True, tuned=False, approximated=True)
 TUNED_LANDMARKS = Conditions(exact=True, tuned=True, approximated=True)
 SPLIT = Conditions(exact=True, tuned=False, split=True)
+MANY = Conditions(exact=True, tuned=True, n_parameters=11, n_rows=60.0)
 
 CASES = [
     ("jackknife+", FIXED, "At least 80 % of new targets", "fixed before the rows were seen"),
@@ -45,6 +48,10 @@ CASES = [
     ("minmax", LANDMARKS, "About 90 %", "gram='dense' guarantees at least 90 %"),
     ("jackknife", FIXED, "About 90 %", "many rows"),
     ("jackknife", TUNED, "About 90 %", "no number of rows guarantees it"),
+    ("jackknife+", MANY, "Probably fewer than 90 %", "11 parameters were tuned on the same 60 rows"),
+    ("jackknife+", MANY, "Probably fewer than 90 %", "held 86, 79 and 68 % with 5, 11 and 21 parameters"),
+    ("sets", MANY, "Probably fewer than 90 % of new rows", "90 % sets of 60 rows held 86, 78 and 66 %"),
+    ("posterior", MANY, "Probably fewer than 90 %", "calibration='split' tunes on other rows"),
     ("posterior", FIXED, "About 90 %", "is the truth"),
     ("posterior", TUNED, "About 90 %", "nothing is promised otherwise"),
 ]
@@ -69,6 +76,49 @@ def test_only_exact_and_untuned_constructions_promise_anything_for_any_number_of
 
 def test_a_low_level_promises_nothing_negative():
     assert sentence("jackknife+", 0.4, FIXED).startswith("At least 0 %")
+
+
+@pytest.mark.parametrize(
+    ("n_parameters", "n_rows", "many"),
+    [(2, 8, False), (3, 59, True), (3, 60, False), (11, 219, True), (11, 220, False), (0, 10, False)],
+)
+def test_more_than_one_parameter_for_twenty_rows_are_many(n_parameters, n_rows, many):
+    found = Conditions(exact=True, tuned=True, n_parameters=n_parameters, n_rows=float(n_rows))
+    assert found.many_parameters == many
+
+
+@pytest.mark.filterwarnings("ignore::foldless.core.errors.AdviceWarning")
+@pytest.mark.parametrize("kind", [KernelRidgeRegressor, KernelLSSVC, KernelLogisticRegression])
+def test_many_free_length_scales_are_warned_about_wherever_the_rows_are_those_of_the_tuning(kind, rng):
+    X = rng.normal(size=(50, 4))
+    y = X[:, 0] + 0.5 * rng.normal(size=50)
+    y = y if kind is KernelRidgeRegressor else y > 0
+
+    def ask(model):
+        model.fit(X, y)
+        return model.predict_interval(X[:2]) if kind is KernelRidgeRegressor else model.predict_set(X[:2])
+
+    free = kind(RBF(np.ones(4)))
+    with pytest.warns(
+        FreeParametersWarning, match=r"5 parameters were tuned on these 50 rows.*'rbf-ard'.*'split'"
+    ):
+        ask(free)
+    assert free.guarantee_.startswith("Probably fewer than 90 %")
+    if kind is KernelRidgeRegressor:
+        with pytest.warns(FreeParametersWarning):
+            free.predict_interval(X[:2], method="posterior")
+    cures = [
+        kind(),
+        kind("rbf-ard"),
+        kind(RBF(np.ones(4)), calibration="split"),
+        kind(RBF(np.ones(4), "fixed")),
+    ]
+    for cured in cures:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", FreeParametersWarning)
+            warnings.simplefilter("ignore", LeverageWarning)
+            ask(cured)
+        assert "Probably" not in cured.guarantee_
 
 
 KERNEL = RBF(1.0, "fixed")
@@ -124,6 +174,15 @@ def test_split_needs_points(rng):
         KernelRidgeRegressor("precomputed", calibration="split").fit(X @ X.T, X[:, 0])
 
 
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_split_needs_rows_for_two_fits(n, rng):
+    X = rng.normal(size=(n, 2))
+    with pytest.raises(
+        ValueError, match=rf"calibration='split' needs at least 8 rows, 4 for each half; got {n}\."
+    ):
+        KernelRidgeRegressor(calibration="split").fit(X, X[:, 0])
+
+
 def test_a_subset_cannot_be_split_and_says_why():
     with pytest.raises(
         TypeError, match=r"has no parameter .calibration.*KernelRidgeRegressor.calibration=.split.. does"
@@ -144,6 +203,23 @@ def test_coverage_is_as_promised(rng):
         error = np.std(found, ddof=1) / np.sqrt(len(found))
         assert np.mean(found) > 0.9 - 2 * error, method
         assert np.mean(found) < 0.97
+
+
+@pytest.mark.filterwarnings("ignore::foldless.core.errors.AdviceWarning")
+@pytest.mark.filterwarnings("ignore::foldless.core.errors.FreeParametersWarning")
+def test_free_length_scales_cover_less_and_tied_ones_what_they_say(rng):
+    hits = {"free": [], "tied": []}
+    for _ in range(20):
+        X = rng.normal(size=(360, 20))
+        y = np.sin(2 * X[:, 0]) + X[:, 1] + X[:, 2] * X[:, 3] / 2 + 0.5 * rng.normal(size=360)
+        for name, kernel in (("free", RBF(np.ones(20))), ("tied", "rbf-ard")):
+            ends = KernelRidgeRegressor(kernel).fit(X[:60], y[:60]).predict_interval(X[60:])
+            hits[name].append(np.mean((ends[:, 0] <= y[60:]) & (y[60:] <= ends[:, 1])))
+    mean, error = (
+        {k: f(v) for k, v in hits.items()} for f in (np.mean, lambda v: np.std(v, ddof=1) / np.sqrt(20))
+    )
+    assert mean["free"] < 0.9 - 4 * error["free"]
+    assert 0.88 - 2 * error["tied"] < mean["tied"] < 0.92 + 2 * error["tied"]
 
 
 def test_sets_cover_as_promised(rng):

@@ -124,6 +124,7 @@ def test_residuals_come_closer_to_those_of_searches_without_the_row(rng):
     assert np.mean(np.abs(after - np.abs(retuned))) < np.mean(np.abs(before - np.abs(retuned)))
 
 
+@pytest.mark.filterwarnings("ignore::foldless.core.errors.FreeParametersWarning")
 @pytest.mark.parametrize(
     ("model", "n_tuned"),
     [
@@ -131,6 +132,7 @@ def test_residuals_come_closer_to_those_of_searches_without_the_row(rng):
         (KernelRidgeRegressor(alpha=0.1), 1),
         (KernelRidgeRegressor(RBF(1.0, "fixed")), 1),
         (KernelRidgeRegressor(RBF(np.ones(2))), 3),
+        (KernelRidgeRegressor("rbf-ard-free"), 3),
         (KernelRidgeRegressor(gram="lowrank", n_components=20), 2),
         (KernelRidgeRegressor(criterion="evidence"), 2),
         (KernelRidgeRegressor(calibration="split"), 0),
@@ -165,8 +167,49 @@ def test_a_weight_of_two_is_the_row_twice_in_the_tuning_too(data):
     assert weighted.predict_interval(new) == pytest.approx(repeated.predict_interval(new), abs=1e-2)
 
 
-def test_a_fit_by_cells_keeps_its_residuals(data, monkeypatch):
-    monkeypatch.setattr("foldless.tuning.last_fit.CELL_ROWS", 20)
+@pytest.mark.filterwarnings("ignore::foldless.core.errors.AdviceWarning")
+def test_tied_length_scales_that_stay_equal_are_one(rng):
+    X = rng.normal(size=(50, 6))
+    y = np.sin(X.sum(axis=1) / 2) + 0.3 * rng.normal(size=50)
+    tied = KernelRidgeRegressor("rbf-ard").fit(X, y)
+    assert np.ptp(tied.kernel_.length_scale) == 0
+    growth = tied._retuned_residuals() / tied._residual_columns()
+    assert np.sum(1 - 1 / growth) == pytest.approx(2, abs=1e-4)
+    assert tied._rows_of_fit().n_free(tied.kernel_) == 2
+    free = KernelRidgeRegressor("rbf-ard-free").fit(X, y)
+    assert free._rows_of_fit().n_free(free.kernel_) == 7
+
+
+@pytest.mark.filterwarnings("ignore::foldless.core.errors.AdviceWarning")
+def test_tied_length_scales_that_differ_are_several(rng):
+    X = rng.normal(size=(80, 2))
+    y = np.sin(3 * X[:, 0]) + 0.1 * rng.normal(size=80)
+    model = KernelRidgeRegressor("rbf-ard").fit(X, y)
+    assert np.ptp(model.kernel_.length_scale) > 0
+    growth = model._retuned_residuals() / model._residual_columns()
+    assert np.sum(1 - 1 / growth) == pytest.approx(3, abs=1e-4)
+
+
+def test_the_leverage_of_a_fit_by_cells_is_that_of_all_cells(data):
     X, y, _ = data
-    model = KernelRidgeRegressor(gram="cells").fit(X, y)
+    cells = {"gram": "cells", "cell_size": 20}
+    model = KernelRidgeRegressor(**cells).fit(X, y)
+    assert model.cells_.tree.n_cells > 1
+    theta = np.r_[model.kernel_.theta, np.log(model.alpha_)]
+
+    def left_out(theta):
+        kernel = RBF(np.exp(theta[0]), "fixed")
+        return KernelRidgeRegressor(kernel, alpha=np.exp(theta[1]), **cells).fit(X, y).loo_predict_
+
+    steps = 1e-4 * np.eye(2)
+    J = np.array([(left_out(theta + step) - left_out(theta - step)) / 2e-4 for step in steps]).T
+    expected = retuned_by_definition(model.loo_residuals_, J)
+    assert model._retuned_residuals()[:, 0] == pytest.approx(expected, rel=1e-4)
+    assert np.sum(1 - model.loo_residuals_ / expected) == pytest.approx(2)
+
+
+def test_cells_with_many_rows_for_every_parameter_keep_their_residuals(data, monkeypatch):
+    X, y, _ = data
+    monkeypatch.setattr("foldless.estimators.uncertainty.retuning.NEGLIGIBLE_LEVERAGE", 2 / N)
+    model = KernelRidgeRegressor(gram="cells", cell_size=20).fit(X, y)
     assert np.array_equal(model._retuned_residuals(), model._residual_columns())

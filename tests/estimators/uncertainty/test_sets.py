@@ -274,6 +274,45 @@ def test_refits_replace_the_outputs_of_doubtful_rows(data):
     assert model.loo_proba_[i] == pytest.approx(other.predict_proba(X[[i]])[0], abs=1e-6)
 
 
+@pytest.fixture
+def many_classes(rng):
+    index = np.arange(70) % 14
+    return rng.normal(size=(14, 5))[index] + 0.7 * rng.normal(size=(70, 5)), index
+
+
+def test_without_a_warning_left_out_probabilities_of_many_classes_are_those_of_refits(many_classes):
+    X, y = many_classes
+    options = {"kernel": RBF(2.5, "fixed"), "C": 40.0}
+    model = KernelLogisticRegression(**options).fit(X, y)
+    refits = []
+    for i in range(70):
+        rest = np.delete(np.arange(70), i)
+        refits.append(KernelLogisticRegression(**options).fit(X[rest], y[rest]).predict_proba(X[[i]])[0])
+    with pytest.warns(LeverageWarning, match=r"or an output that a second step would move by more than 0\.1"):
+        model.predict_set(X[:2])
+    # Rows of high leverage are not those that matter most.
+    low = model.leverage_ <= 0.7
+    assert np.max(np.abs(model.loo_proba_ - refits)[low]) > 0.05
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.refit_left_out().predict_set(X[:2])
+    assert np.max(np.abs(model.loo_proba_ - refits)) < 0.03
+    assert 0 < len(model._refitted) < 70
+
+
+def test_a_few_long_second_steps_among_many_rows_are_not_told(rng):
+    X = rng.normal(size=(150, 2))
+    y = X[:, 0] + rng.logistic(size=150) > 0
+    model = KernelLogisticRegression(RBF(2.0, "fixed"), C=1.0).fit(X, y)
+    model._cache["doubtful"] = np.arange(7)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict_set(X[:2])
+    model._cache["doubtful"] = np.arange(8)
+    with pytest.warns(LeverageWarning, match=r"5\.3% of the rows"):
+        model.predict_set(X[:2])
+
+
 @pytest.mark.filterwarnings("ignore::foldless.core.errors.JitterWarning")
 def test_the_hinge_is_refitted_if_leave_one_out_was_asked_for(two_classes):
     X, y = two_classes
@@ -286,6 +325,31 @@ def test_the_hinge_is_refitted_if_leave_one_out_was_asked_for(two_classes):
         expected.append(KernelSVC(KERNEL, C=1.0, **options).fit(X[rest], y[rest]).decision_function(new))
     block = next(model._left_out_models().blocks(new))
     assert block.left_out[:, :, 0] == pytest.approx(np.array(expected).T, abs=1e-6)
+
+
+# Refits that cannot be made.
+
+
+def test_a_mask_is_no_list_of_rows(data):
+    X, y, _ = data
+    model = machine(KernelLogisticRegression).fit(X, y)
+    with pytest.raises(ValueError, match="rows must be numbers of training rows"):
+        model.refit_left_out(np.arange(len(y)) == 3)
+
+
+def test_the_hinge_asks_for_the_rows_to_refit(two_classes):
+    X, y = two_classes
+    model = machine(KernelSVC, loss="hinge").fit(X, y)
+    with pytest.raises(Undefined, match=r"no leverages.*name the rows to refit: refit_left_out\(rows\)"):
+        model.refit_left_out()
+    assert model.refit_left_out([3]).loo_score().value > 0.5
+
+
+def test_cells_say_why_no_row_is_refitted(two_classes):
+    X, y = two_classes
+    model = machine(KernelLSSVC, gram="cells", cell_size=20).fit(X, y)
+    with pytest.raises(Undefined, match=r"no leverages and no refits without a row\. Use gram='lowrank'"):
+        model.refit_left_out([3])
 
 
 # Metrics that do not suit.

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import train_test_split
 
 from foldless.core.errors import UnknownName
+from foldless.core.targets import MIN_ROWS
 
 CALIBRATIONS = ("same", "split")
 
@@ -45,6 +46,11 @@ def halves(n: int, labels: ArrayLike | None, random_state: Any) -> tuple[Rows, R
     random_state : int, RandomState or None
         ``None`` gives the same halves every time.
     """
+    if n < 2 * MIN_ROWS:
+        raise ValueError(
+            f"calibration='split' needs at least {2 * MIN_ROWS} rows, {MIN_ROWS} for each half; got {n}. Add rows, or use "
+            "calibration='same'."
+        )
     # A copy, so that a generator gives the same halves whenever it is asked for these rows.
     seed = 0 if random_state is None else copy.deepcopy(random_state)
     if labels is not None and np.min(np.unique(labels, return_counts=True)[1]) < 2:

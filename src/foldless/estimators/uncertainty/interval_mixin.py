@@ -56,7 +56,7 @@ class IntervalMixin(LeftOutMixin):
 
         Every row drew the tuned parameters towards its target, which makes left-out residuals too small. The intervals use what they
         would be, to first order, if the row had been left out of the tuning too; that costs two solves for every tuned parameter,
-        once.
+        once. With more than one tuned parameter for twenty rows that is not enough, and a warning says so.
 
         Parameters
         ----------
@@ -76,6 +76,7 @@ class IntervalMixin(LeftOutMixin):
         """
         level, method = check_level(level), check_method(method)
         points = self._check_points(X)
+        self._warn_of_parameters(method, "intervals")
         if method == "posterior":
             return self._posterior_interval(points, level)
         counts, residuals = self._rows_of_fit().counts, self._retuned_residuals()

@@ -68,6 +68,7 @@ class SetMixin(LeftOutMixin):
         scores = scorer(self._score if score is None else score, self._probabilities)
         training, own = self._rows_of_fit(), self._own_outputs()
         warn_of_resolution(level, training.counts.sum(), "every set has all classes")
+        self._warn_of_parameters(SETS, "sets")
         self._warn_of_leverage()
         labels = class_index(training.Y)
         own_scores = scores(own)[np.arange(len(own)), labels]

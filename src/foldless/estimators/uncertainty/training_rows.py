@@ -9,10 +9,12 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from foldless.core.contracts import Machine, Matrix, Vector
 from foldless.core.errors import Undefined
+from foldless.criteria.loo import LOO
+from foldless.criteria.tied import Tied
 from foldless.grams.builders import Builder, DenseBuilder, NystromBuilder
 from foldless.grams.dask import DaskBuilder
 from foldless.machines.base import row_weights
-from foldless.tuning.cellwise import CellSolution
+from foldless.tuning.cellwise import CellSolution, fit_cells
 from foldless.tuning.objective import with_parameters
 from foldless.tuning.result import Selection
 
@@ -36,6 +38,8 @@ class TrainingRows:
         Whether any parameter was chosen on these rows.
     tunes_machine : bool
         Whether the machine's parameter was one of them, as all free ones of the kernel are.
+    tied : tuple of pairs of int
+        First place and end of every group of length scales, among the tuned parameters, that were tied to each other.
     """
 
     X: Any
@@ -44,7 +48,9 @@ class TrainingRows:
     landmarks: NDArray[np.intp] | None
     cells: CellSolution | None
     tuned: bool
-    tunes_machine: bool = False  # of a model that was saved before this was kept
+    # The defaults are those of a model that was saved before these were kept.
+    tunes_machine: bool = False
+    tied: tuple[tuple[int, int], ...] = ()
 
     @classmethod
     def of(cls, selection: Selection) -> Self | None:
@@ -55,9 +61,17 @@ class TrainingRows:
         cells = solution if isinstance(solution, CellSolution) else None
         landmarks = builder.landmarks if isinstance(builder, NystromBuilder) and cells is None else None
         tuned = len(selection.objective.theta) > 0 or len(selection.trials) > 1
-        tunes_machine = selection.objective.tune_machine
+        criterion = selection.criterion
+        groups = criterion.tied_groups(selection.kernel) if isinstance(criterion, Tied) else []
         return cls(
-            builder.X, np.asarray(solution.Y), selection.machine, landmarks, cells, tuned, tunes_machine
+            builder.X,
+            np.asarray(solution.Y),
+            selection.machine,
+            landmarks,
+            cells,
+            tuned,
+            selection.objective.tune_machine,
+            tuple((group.start, group.stop) for group in groups),
         )
 
     @property
@@ -95,7 +109,23 @@ class TrainingRows:
         """Return the parameters that were tuned: the free ones of the kernel, then the machine's if it is one of them."""
         return np.r_[kernel.theta, self.machine.theta if self.tunes_machine else np.zeros(0)]
 
+    def tuned_directions(self, kernel: Kernel) -> Matrix:
+        """Return the directions (p, parameters) in which the parameters could move: length scales that stayed equal have one."""
+        theta = self.tuned_theta(kernel)
+        directions = np.eye(len(theta))
+        equal = [slice(*ends) for ends in self.tied if np.ptp(theta[slice(*ends)]) == 0]
+        for group in equal:
+            directions[group.start] = directions[group].sum(axis=0)
+        rest = np.concatenate([np.zeros(0, dtype=np.intp), *(np.r_[group][1:] for group in equal)])
+        return np.delete(directions, rest, axis=0)
+
+    def n_free(self, kernel: Kernel) -> int:
+        """Return the number of tuned parameters, where length scales that were tied to each other are one."""
+        return len(self.tuned_theta(kernel)) - sum(end - first - 1 for first, end in self.tied)
+
     def solve_at(self, kernel: Kernel, theta: Vector) -> Any:
-        """Return the fit with other values of the tuned parameters."""
+        """Return the fit with other values of the tuned parameters; of all cells, if it is one by cells."""
         kernel, machine = with_parameters(kernel, self.machine, theta, self.tunes_machine)
+        if self.cells is not None:
+            return fit_cells(kernel, machine, LOO(), self.X, self.Y, self.cells.tree)
         return replace(self, machine=machine).solve(kernel)
