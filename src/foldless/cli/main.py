@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, TextIO
 
 from foldless.cli.console import EXIT_BROKEN_PIPE, EXIT_INTERRUPTED, EXIT_MISTAKE, print_message
-from foldless.core.errors import FoldlessError
+from foldless.core.errors import FoldlessError, UnseenLevelWarning
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -31,6 +31,8 @@ def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code; warnings are printed as notes on stderr."""
     with warnings.catch_warnings():
         warnings.simplefilter("default")
+        # Notes on the file tell the same, with its names of columns and levels in the place of their numbers.
+        warnings.simplefilter("ignore", UnseenLevelWarning)
         warnings.showwarning = _print_warning
         return _run(arguments)
 

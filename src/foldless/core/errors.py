@@ -2,10 +2,12 @@
 
 import math
 import re
-from collections.abc import Iterable
+import reprlib
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
 REASON_MAX_CHARACTERS = 120
+LEVELS_MAX_NAMED = 3
 
 
 def reason(error: object) -> str:
@@ -216,6 +218,27 @@ class InputScaleWarning(AdviceWarning):
             f"the standard deviations of the columns range from {small_scale:.2g} (column {small!r}) to "
             f"{large_scale:.2g} (column {large!r}), and the kernel has one length scale for them, so that the small ones "
             "are ignored. Scale them: make_pipeline(StandardScaler(), ...); or use an estimator of foldless with kernel='rbf-ard'."
+        )
+
+
+class UnseenLevelWarning(FoldlessWarning):
+    """New rows hold categories that did not occur in training.
+
+    Examples
+    --------
+    >>> print(UnseenLevelWarning("ward", {"C": 2, None: 1}))
+    column 'ward': 'C' and missing values did not occur in training; 3 rows are predicted from their other columns
+    """
+
+    def __init__(self, column: object, rows: Mapping[object, int]):
+        named = ["missing values" if level is None else reprlib.repr(level) for level in rows]
+        if len(named) > LEVELS_MAX_NAMED:
+            named[LEVELS_MAX_NAMED:] = [f"{len(named) - LEVELS_MAX_NAMED} more"]
+        levels = " and ".join(filter(None, (", ".join(named[:-1]), named[-1])))
+        n = sum(rows.values())
+        whose = "1 row is predicted from its" if n == 1 else f"{n} rows are predicted from their"
+        super().__init__(
+            f"column {reprlib.repr(column)}: {levels} did not occur in training; {whose} other columns"
         )
 
 

@@ -509,14 +509,12 @@ def test_columns_are_found_by_name_and_others_ignored_with_a_note(put):
     assert any("'extra'" in note for note in new.notes)
 
 
-def test_an_unknown_level_is_no_level_among_many_and_an_error_among_two(put):
+def test_an_unseen_level_is_no_level_among_many_and_halfway_between_two(put):
     encoder = read_table(put(TRAIN), "y").encoder
-    new = new_rows(put("n,sex,colour\n5,f,pink\n", "new.csv"), encoder)
-    np.testing.assert_array_equal(new.X, [[5, 0, 0, 0, 0]])
-    assert any("'pink' did not occur" in note for note in new.notes)
-    said = refusal(put("n,sex,colour\n5,x,red\n", "bad.csv"), encoder, read=new_rows)
-    assert "'x'" in said
-    assert "'f' or 'm'" in said
+    new = new_rows(put("n,sex,colour\n5,f,pink\n5,x,red\n5,x,\n", "new.csv"), encoder)
+    np.testing.assert_array_equal(new.values[:, 1:], [[0, -1], [-1, 2], [-1, np.nan]])
+    np.testing.assert_array_equal(new.X[:2], [[5, 0, 0, 0, 0], [5, 0.5, 0, 0, 1]])
+    assert new.unseen == {"sex": {"x": 2}, "colour": {"pink": 1}}
 
 
 def test_what_a_new_file_lacks_is_named(put):

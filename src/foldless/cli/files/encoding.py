@@ -10,8 +10,8 @@ is the number of its level (-1 if it did not occur in training); a missing value
 ``KernelRegressor`` are fitted to, with the categories as ``categorical_features``: the same model as of a data frame.
 
 The *indicators* are for machines whose kernel reads numbers only. Two levels become one 0/1 column named ``column=level``, and more
-become one such column each. A missing value is filled, and a further column, 1 for the rows where it was missing and 0
-elsewhere, lets the machine learn from the gap.
+become one such column each. A level that did not occur in training is 0.5, halfway, in the one column, and 0 in each of several. A
+missing value is filled, and a further column, 1 for the rows where it was missing and 0 elsewhere, lets the machine learn from the gap.
 """
 
 from collections import Counter
@@ -408,8 +408,9 @@ def _indicators(code: Code, values: Matrix) -> Matrix:
     first = np.where(missing, _filled_value(code), values[:, 0]) if missing.any() else values[:, 0]
     if code.kind != "category":
         return hstack([first[:, None], values[:, 1:], *gaps], len(values))
-    start = len(code.levels) - len(code.shown)
-    shown = [np.equal(first, start + i).astype(np.float64)[:, None] for i in range(len(code.shown))]
+    if len(code.levels) == 2:
+        return hstack([np.where(first == UNKNOWN_CODE, 0.5, first)[:, None], *gaps], len(values))
+    shown = [np.equal(first, code.levels.index(level)).astype(np.float64)[:, None] for level in code.shown]
     return hstack([*shown, *gaps], len(values))
 
 
@@ -441,11 +442,12 @@ class IndicatorColumns(TransformerMixin, BaseEstimator):
         return self.encoder.indicators(X)
 
 
-def unknown_levels(column: Column, code: Code) -> list[str]:
-    """Return the texts of a column that its code has no level for."""
+def unseen_levels(column: Column, code: Code) -> Counter[str]:
+    """Return how many rows have each text of a column that its code has no level for."""
     if code.kind != "category" or not code.value_names:
-        return []
-    return sorted({cell for cell in texts(column) if cell is not None} - set(code.levels))
+        return Counter()
+    known = {*code.levels, None}
+    return Counter(cell for cell in texts(column) if cell not in known)
 
 
 def hstack(blocks: Iterable[Matrix], n_rows: int) -> Matrix:

@@ -1,5 +1,6 @@
 """Files -> arrays, for the command line: ``read_table`` to train on, ``read_new`` to predict."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -17,7 +18,7 @@ from foldless.cli.files.encoding import (
     missing_mask,
     numbers,
     texts,
-    unknown_levels,
+    unseen_levels,
 )
 from foldless.cli.files.formats import read_sheet, read_sheets
 from foldless.cli.files.sheet import Column, PathLike, Sheet, check_size, count, numbered, show
@@ -47,7 +48,8 @@ class Table:
     for everything else: categories are columns of 0 and 1, and missing values are filled; see :mod:`foldless.cli.files.encoding`.
     ``missing`` counts the missing values of the columns that have any; ``dropped`` names columns that were left out on request,
     or because they cannot be used. ``verdicts`` has a line for every column of the file. ``ids`` are the names of the rows and
-    ``rows`` their numbers in the file, from 0; None if all rows were read.
+    ``rows`` their numbers in the file, from 0; None if all rows were read. ``unseen`` counts, for rows to predict, the rows of each level
+    that did not occur in training, by column.
     """
 
     values: Matrix
@@ -62,6 +64,7 @@ class Table:
     verdicts: dict[str, str] = field(default_factory=dict)
     ids: list[str] | None = None
     rows: Sequence[int] | None = None
+    unseen: dict[str, Counter[str]] = field(default_factory=dict)
 
     @property
     def n_rows(self) -> int:
@@ -196,8 +199,7 @@ def read_new(path: PathLike, encoder: Encoder) -> Iterator[Table]:
     """Yield the rows of a file to predict, encoded as the training file was; ``y`` is None even if the target is there.
 
     Parquet files come in parts of limited size, others as one table. Columns are found by name, in any order; other columns
-    are ignored with a note. A level that did not occur in training is no level, with a note; in a category of two levels it is an
-    error.
+    are ignored with a note. A level that did not occur in training is no level, and is counted in ``unseen``.
     """
     n_rows = 0
     for sheet in read_sheets(path, PART_MAX_CELLS // max(1, len(encoder.feature_names))):
@@ -211,7 +213,8 @@ def read_new(path: PathLike, encoder: Encoder) -> Iterator[Table]:
 def _new_rows(sheet: Sheet, encoder: Encoder) -> Table:
     columns = [like_training(sheet, *pair) for pair in zip(_matching(sheet, encoder), encoder.codes)]
     pairs = list(zip(columns, encoder.codes))
-    notes = [note for pair in pairs for note in (*_unknown_notes(sheet, *pair), *_filled_notes(*pair))]
+    notes = [note for pair in pairs for note in _filled_notes(*pair)]
+    unseen = {code.name: found for column, code in pairs if (found := unseen_levels(column, code))}
     values = _encoded(sheet, columns, encoder)
     ids = None if encoder.id_name is None else _ids(sheet, encoder.id_name)
     names = {code.name for code in encoder.codes} | {encoder.target_name, encoder.id_name}
@@ -219,7 +222,15 @@ def _new_rows(sheet: Sheet, encoder: Encoder) -> Table:
     if ignored:
         notes.append(f"not used, because the model does not know them: {', '.join(ignored)}")
     return Table(
-        values, None, encoder.feature_names, encoder.target_name, encoder.task, encoder, notes, ids=ids
+        values,
+        None,
+        encoder.feature_names,
+        encoder.target_name,
+        encoder.task,
+        encoder,
+        notes,
+        ids=ids,
+        unseen=unseen,
     )
 
 
@@ -280,17 +291,6 @@ def _matching(sheet: Sheet, encoder: Encoder) -> list[Column]:
         raise DataError(f"{sheet.path}: the model needs the {columns} {listed}, {there} not there.")
     zeros = np.zeros(sheet.n_rows)
     return [by_name.get(code.name, Column(code.name, zeros)) for code in encoder.codes]
-
-
-def _unknown_notes(sheet: Sheet, column: Column, code: Code) -> list[str]:
-    unknown = unknown_levels(column, code)
-    if not unknown:
-        return []
-    what = f"column {show(code.name)}: {', '.join(map(show, unknown[:3]))}"
-    if len(code.levels) == 2:
-        expected = " or ".join(map(show, code.levels))
-        raise DataError(f"{sheet.path}: {what} in a column that was {expected} in training. Correct it.")
-    return [f"{what} did not occur in training; encoded as no level"]
 
 
 def _notes(sheet: Sheet, features: list[Column], codes: Sequence[Code]) -> list[str]:
