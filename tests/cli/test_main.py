@@ -17,7 +17,11 @@ import pytest
 
 from foldless import __version__
 from foldless.cli.commands.compare import _short
+from foldless.cli.experiment import split_table
+from foldless.cli.files.model_file import load_model
+from foldless.cli.files.read_table import read_table
 from foldless.cli.main import run
+from foldless.cli.numbers import number
 from foldless.datasets import make_ripley
 
 ENVIRONMENT = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "COLUMNS": "100", "FOLDLESS_DEBUG": ""}
@@ -634,6 +638,23 @@ def test_a_filled_number_is_told_in_three_digits(tmp_path, capsys):
     path = write(tmp_path / "data.csv", "age,kind,y", rows)
     assert run(["tune", str(path), "--target", "y"]) == 0
     assert "filled with 2.84\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("machine", [[], ["--machine", "ridge"]])
+def test_missing_numbers_are_filled_with_the_mean_of_the_rows_that_train(machine, tmp_path, capsys):
+    rows = [("" if i % 9 == 5 else i**3, i % 4, i / 3) for i in range(40)]
+    path, model = write(tmp_path / "data.csv", "age,kind,y", rows), tmp_path / "model.skops"
+    table = read_table(path, "y")
+    train, _ = split_table(table, 0.5, 0)
+    mean = np.nanmean(table.values[train, 0])
+    assert mean != pytest.approx(np.nanmean(table.values[:, 0]), rel=0.05)
+    options = ["--holdout", "0.5", "--save", str(model), *machine]
+    assert run(["tune", str(path), "--target", "y", *options]) == 0
+    said = capsys.readouterr().err
+    assert f"column 'age': 4 missing values filled with {number(mean)}\n" in said
+    prepared = load_model(model).model[:-1]
+    gap, filled = prepared.transform(np.array([[np.nan, 1.0], [mean, 1.0]]))
+    assert gap[0] == pytest.approx(filled[0], abs=1e-12)
 
 
 def test_a_table_without_headings_has_no_empty_line_for_them(ripley, capsys):

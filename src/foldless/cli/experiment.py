@@ -241,8 +241,9 @@ def run_experiment(
     """
     target, task = table.target()
     given = {name: value for name, value in options.items() if value is not None}
-    model = make_pipeline_for(task, machine, scale, {"random_state": random_state, **given}, table.encoder)
     train, test = split_table(table, holdout, random_state)
+    table = table.filled_from(train)
+    model = make_pipeline_for(task, machine, scale, {"random_state": random_state, **given}, table.encoder)
     X, y = table.values[train], target[train]
     begun = time.perf_counter()
     model = _with_chosen_machine(model.fit(X, y))

@@ -5,6 +5,7 @@ import re
 import reprlib
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from typing import Any
 
 REASON_MAX_CHARACTERS = 120
 LEVELS_MAX_NAMED = 3
@@ -230,7 +231,7 @@ class UnseenLevelWarning(FoldlessWarning):
     column 'ward': 'C' and missing values did not occur in training; 3 rows are predicted from their other columns
     """
 
-    def __init__(self, column: object, rows: Mapping[object, int]):
+    def __init__(self, column: object, rows: Mapping[Any, int]):
         named = ["missing values" if level is None else reprlib.repr(level) for level in rows]
         if len(named) > LEVELS_MAX_NAMED:
             named[LEVELS_MAX_NAMED:] = [f"{len(named) - LEVELS_MAX_NAMED} more"]

@@ -168,6 +168,15 @@ class Encoder:
             start = end
         return hstack(blocks, len(values))
 
+    def filled_from(self, values: Matrix) -> Self:
+        """Return the encoder that fills missing numbers and categories with what is usual in these rows of values."""
+        firsts = np.cumsum([0, *(len(code.value_names) for code in self.codes)])[:-1]
+        codes = [
+            replace(code, fill=_usual(code, values[:, first])) if code.value_names else code
+            for code, first in zip(self.codes, firsts)
+        ]
+        return replace(self, codes=tuple(codes))
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain data: dictionaries, lists, texts, numbers."""
         columns = [
@@ -277,6 +286,16 @@ def _learn_number(sheet: Sheet, column: Column) -> Code:
         raise UnusableColumn(*error.args) from None
     values = values[~np.isnan(values)]
     return Code(column.name, "number", fill=_mean(values), form=column.form)
+
+
+def _usual(code: Code, values: Vector) -> float | str | None:
+    """Return the mean or the most frequent level of the present values; what was known before if there are none."""
+    present = values[~np.isnan(values)]
+    if code.fill is None or code.kind == "date" or not len(present):
+        return code.fill
+    if code.kind == "number":
+        return _mean(present)
+    return code.levels[np.bincount(present.astype(np.intp), minlength=len(code.levels)).argmax()]
 
 
 def _mean(values: Vector) -> float:
@@ -446,8 +465,7 @@ def unseen_levels(column: Column, code: Code) -> Counter[str]:
     """Return how many rows have each text of a column that its code has no level for."""
     if code.kind != "category" or not code.value_names:
         return Counter()
-    known = {*code.levels, None}
-    return Counter(cell for cell in texts(column) if cell not in known)
+    return Counter(cell for cell in texts(column) if cell is not None and cell not in code.levels)
 
 
 def hstack(blocks: Iterable[Matrix], n_rows: int) -> Matrix:

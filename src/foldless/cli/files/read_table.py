@@ -43,6 +43,8 @@ LISTED_MAX_NAMES = 8
 class Table:
     """A file as arrays, with its encoding and, as notes, the decisions that were made while reading it.
 
+    ``reading_notes`` are all notes but those on missing values, which follow from ``missing`` and the encoder.
+
     ``values`` are numbers, parts of dates and codes of categories, with NaN where they are missing: what ``KernelClassifier`` and
     ``KernelRegressor`` take, with ``categorical_features=table.encoder.categorical``. ``X``, whose columns are ``feature_names``, is
     for everything else: categories are columns of 0 and 1, and missing values are filled; see :mod:`foldless.cli.files.encoding`.
@@ -58,7 +60,7 @@ class Table:
     target_name: str | None
     task: str | None
     encoder: Encoder
-    notes: list[str] = field(default_factory=list)
+    reading_notes: list[str] = field(default_factory=list)
     missing: dict[str, int] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
     verdicts: dict[str, str] = field(default_factory=dict)
@@ -80,6 +82,20 @@ class Table:
     def places(self) -> NDArray[np.intp]:
         """The numbers of the rows in the file, from 0."""
         return np.arange(self.n_rows) if self.rows is None else np.asarray(self.rows, dtype=np.intp)
+
+    @property
+    def notes(self) -> list[str]:
+        """Decisions that were made while reading the file, one line each."""
+        filled = (
+            _gap_note(code, self.missing[code.name])
+            for code in self.encoder.codes
+            if code.name in self.missing
+        )
+        return [*filled, *self.reading_notes]
+
+    def filled_from(self, rows: NDArray[np.intp]) -> "Table":
+        """Return the table whose missing values are filled with what is usual in some rows, those to train on."""
+        return replace(self, encoder=self.encoder.filled_from(self.values[rows]))
 
     def target(self) -> tuple[NDArray[Any], str]:
         """Return the target and the task; raise if the table has no target."""
@@ -303,11 +319,7 @@ def _notes(sheet: Sheet, features: list[Column], codes: Sequence[Code]) -> list[
 
 
 def _column_notes(sheet: Sheet, column: Column, code: Code) -> Iterator[str]:
-    what, filled = f"column {show(code.name)}", int(missing_mask(column).sum())
-    if filled and code.kind == "category":
-        yield f"{what}: {count(filled, 'missing value')}; the model is told where"
-    elif filled:
-        yield f"{what}: {count(filled, 'missing value')} filled with {_fill(code)}"
+    what = f"column {show(code.name)}"
     if not code.value_names:
         yield f"{what} is always {show(code.levels[0])} and was left out"
     if column.note:
@@ -317,6 +329,12 @@ def _column_notes(sheet: Sheet, column: Column, code: Code) -> Iterator[str]:
     if code.kind == "number":
         rows = np.arange(sheet.n_rows) if sheet.rows is None else np.asarray(sheet.rows)
         yield from _number_notes(what, numbers(sheet, column), rows)
+
+
+def _gap_note(code: Code, n_missing: int) -> str:
+    """Return a note on a column of the training file with missing values."""
+    done = "; the model is told where" if code.kind == "category" else f" filled with {_fill(code)}"
+    return f"column {show(code.name)}: {count(n_missing, 'missing value')}{done}"
 
 
 def _filled_notes(column: Column, code: Code) -> list[str]:
