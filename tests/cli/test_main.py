@@ -640,6 +640,23 @@ def test_a_filled_number_is_told_in_three_digits(tmp_path, capsys):
     assert "filled with 2.84\n" in capsys.readouterr().err
 
 
+def test_without_a_command_the_help_is_all_that_is_said(capsys):
+    assert run([]) == 2
+    said = capsys.readouterr()
+    assert "Usage: foldless" in said.out
+    assert said.err == ""
+
+
+def test_pure_noise_is_told_once_and_the_chosen_kernel_is_not_blamed(tmp_path, capsys):
+    rng = np.random.default_rng(3)
+    path = write(tmp_path / "noise.csv", "x,y", [(rng.normal(), rng.normal()) for _ in range(100)])
+    assert run(["tune", str(path), "--target", "y"]) == 0
+    said = capsys.readouterr()
+    assert "caution: Always predicting the mean is as good" in said.err
+    assert said.err.count("no better") == said.err.count("bound") == 0
+    assert "not clearly better than always answering the mean" in said.out
+
+
 @pytest.mark.parametrize("machine", [[], ["--machine", "ridge"]])
 def test_missing_numbers_are_filled_with_the_mean_of_the_rows_that_train(machine, tmp_path, capsys):
     rows = [("" if i % 9 == 5 else i**3, i % 4, i / 3) for i in range(40)]

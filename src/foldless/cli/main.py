@@ -61,7 +61,8 @@ def _exit_code(error: Exception) -> int:
         raise error
     # Mistakes in the arguments; the message is empty when typer has printed the help already.
     if hasattr(error, "format_message"):
-        print_message(f"{error.format_message()} See: {_help_command(error)}".strip())
+        if error.format_message():
+            print_message(f"{error.format_message()} See: {_help_command(error)}")
         return EXIT_MISTAKE
     if type(error).__name__ == "Abort":
         return EXIT_INTERRUPTED

@@ -95,6 +95,17 @@ def test_a_file_without_header_numbers_its_columns_and_says_so(put):
     assert any("no header" in note for note in table.notes)
 
 
+def test_a_header_with_numbers_is_recognised_by_the_names_that_are_asked_for(put):
+    lines = ["0,1,y", *(f"{i},{i * i},{i % 2}" for i in range(8))]
+    table = read_table(put("\n".join(lines)), "y")
+    assert table.feature_names == ["0", "1"]
+    np.testing.assert_array_equal(table.X[:, 1], np.arange(8) ** 2)
+    new = new_rows(put("1,0\n4,2\n9,3\n", "new.csv"), table.encoder)
+    np.testing.assert_array_equal(new.X, [[2, 4], [3, 9]])
+    assert "line 3, column '1'" in refusal(put("0,1\n1,2\n3,b\n", "b.csv"), table.encoder, read=new_rows)
+    assert len(read_table(put("\n".join(lines[1:])), "x3").values) == 8
+
+
 def test_header_and_delimiter_can_be_forced(put):
     table = read_table(put("2019:2020\n1:5,5\n2:6,5\n3:7,5\n4:8,5\n"), "2020", delimiter=":", header=True)
     assert table.feature_names == ["2019"]

@@ -34,7 +34,12 @@ from foldless.cli.terminal import (
     waiting,
 )
 from foldless.core.contracts import Stop
-from foldless.core.errors import BoundWarning, ConstantPredictionWarning, ManyParametersWarning
+from foldless.core.errors import (
+    BoundWarning,
+    ConstantPredictionWarning,
+    ManyParametersWarning,
+    NoGainWarning,
+)
 from foldless.estimators.registry import name_of
 from foldless.inspection.compare import compare
 from foldless.inspection.comparison import Comparison
@@ -67,7 +72,7 @@ def tune(
     check_names(machine=machine, kernel=kernel, criterion=criterion, search=search)
     nothing_chosen = machine is None and kernel is None and criterion is None and search is None
     # They are among the cautions that are printed below.
-    for said_below in (BoundWarning, ManyParametersWarning, ConstantPredictionWarning):
+    for said_below in (BoundWarning, ManyParametersWarning, ConstantPredictionWarning, NoGainWarning):
         warnings.simplefilter("ignore", said_below)
     experiment = run_experiment(
         training_table(data, target, task.value, machine, **reading),

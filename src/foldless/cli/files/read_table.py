@@ -155,7 +155,8 @@ def read_table(
     """
     if task not in ("auto", *TASKS):
         raise DataError(f"task must be one of auto, {', '.join(TASKS)}; got {show(task)}.")
-    sheet = read_sheet(path, delimiter=delimiter, header=header, max_rows=max_rows)
+    wanted = [name for name in (target, id_column, *drop) if name is not None]
+    sheet = read_sheet(path, delimiter=delimiter, header=header, max_rows=max_rows, wanted=wanted)
     ids = None if id_column is None else _ids(sheet, id_column)
     sheet = _without(sheet, [*drop, *([] if id_column is None else [id_column])])
     sheet = replace(sheet, columns=tuple(parsed(sheet, column) for column in sheet.columns))
@@ -172,7 +173,7 @@ def read_table(
             target_errors[target] = error
     if sheet.n_rows < MIN_ROWS:
         raise DataError(
-            f"{path}: {sheet.n_rows} rows; a machine needs at least {MIN_ROWS}. Is the header right?"
+            f"{path}: {count(sheet.n_rows, 'row')}; a machine needs at least {MIN_ROWS}. Is the header right?"
         )
     features = [column for column in sheet.columns if column.name != target]
     codes, unusable = learn_codes(sheet, features, impute, drop_unusable, target_errors)
@@ -218,7 +219,8 @@ def read_new(path: PathLike, encoder: Encoder) -> Iterator[Table]:
     are ignored with a note. A level that did not occur in training is no level, and is counted in ``unseen``.
     """
     n_rows = 0
-    for sheet in read_sheets(path, PART_MAX_CELLS // max(1, len(encoder.feature_names))):
+    wanted = [code.name for code in encoder.codes if code.value_names]
+    for sheet in read_sheets(path, PART_MAX_CELLS // max(1, len(encoder.feature_names)), wanted):
         if sheet.n_rows:
             n_rows += sheet.n_rows
             yield _new_rows(sheet, encoder)

@@ -98,7 +98,11 @@ def _regularisation_at_bound(findings: Findings) -> Iterator[str]:
 
 
 def _length_scales_at_bound(findings: Findings) -> Iterator[str]:
-    named = parameters(findings.experiment.estimator.selection_)
+    experiment = findings.experiment
+    named = parameters(experiment.estimator.selection_)
+    # Where columns are prepared for it, the kernel was chosen too: others were tried and are no better.
+    if experiment.sees_categories:
+        return
     # Among many length scales, those at the upper bound belong to columns that do not matter, which is no reason to worry.
     if len(named) > RANGE_MIN_PARAMETERS:
         return
