@@ -647,6 +647,13 @@ def test_without_a_command_the_help_is_all_that_is_said(capsys):
     assert said.err == ""
 
 
+def test_compare_takes_auto_by_name_alone_or_beside_machines(ripley, capsys):
+    options = ["--repeats", "1", "--json", "--target", "side", "--no-baselines", "--criterion", "loo"]
+    for machine, names in (("auto", ["auto"]), ("lssvc,auto", ["auto", "lssvc"])):
+        assert run(["compare", str(ripley / "train.csv"), *options, "--machine", machine]) == 0
+        assert sorted(line["machine"] for line in json.loads(capsys.readouterr().out)) == names
+
+
 def test_pure_noise_is_told_once_and_the_chosen_kernel_is_not_blamed(tmp_path, capsys):
     rng = np.random.default_rng(3)
     path = write(tmp_path / "noise.csv", "x,y", [(rng.normal(), rng.normal()) for _ in range(100)])
