@@ -507,6 +507,15 @@ def test_ctrl_c_prints_the_best_so_far_and_exits_130(tmp_path):
     assert re.search("tuning", seen)
 
 
+def test_ctrl_c_before_anything_was_found_says_so(ripley, monkeypatch, capsys):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("foldless.cli.commands.tune.run_experiment", interrupted)
+    assert run(["tune", str(ripley / "train.csv"), "--target", "side"]) == 130
+    assert capsys.readouterr().err == "foldless: interrupted before anything was found.\n"
+
+
 def test_a_closed_pipe_is_no_error(ripley):
     command = f"{sys.executable} -m foldless predict model.skops new.csv | true"
     done = subprocess.run(

@@ -67,6 +67,11 @@ def test_a_bad_option_is_named_before_any_work(name, option, words):
         ESTIMATORS[name]().set_params(**option).fit(table, Y)
 
 
+def test_scaling_is_done_or_not():
+    with pytest.raises(ValueError, match="scale must be True or False; got 'yes'"):
+        KernelClassifier(scale="yes").fit(TABLES["objects"](COLOURS), Y)
+
+
 @pytest.mark.parametrize("kind", TABLES)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_a_column_of_text_is_named(name, kind):

@@ -11,7 +11,13 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, TextIO
 
-from foldless.cli.console import EXIT_BROKEN_PIPE, EXIT_INTERRUPTED, EXIT_MISTAKE, print_message
+from foldless.cli.console import (
+    EXIT_BROKEN_PIPE,
+    EXIT_INTERRUPTED,
+    EXIT_MISTAKE,
+    print_message,
+    say_interrupted,
+)
 from foldless.core.errors import FoldlessError, UnseenLevelWarning
 
 
@@ -45,8 +51,7 @@ def _run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return code or 0
     except KeyboardInterrupt:
-        print_message("interrupted before anything was found.")
-        return EXIT_INTERRUPTED
+        return say_interrupted()
     except BrokenPipeError:
         # The reader of stdout is gone; give Python another stdout to flush when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

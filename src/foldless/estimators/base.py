@@ -29,6 +29,7 @@ from foldless.estimators.advice import (
     scale_warning,
     warn_about,
 )
+from foldless.estimators.attribute_names import AttributeNamesMixin
 from foldless.estimators.callbacks import CallbackMixin, both
 from foldless.estimators.columns import ColumnCodes, bound_kernels, codes_for, readable_columns
 from foldless.estimators.dask_collections import Collection, PartitionedFit, lazy_on_dask
@@ -80,7 +81,9 @@ class Link:
     joint: bool = True
 
 
-class BaseKernelEstimator(DocLinkMixin, ParameterNamesMixin, CallbackMixin, LeftOutMixin, BaseEstimator):
+class BaseKernelEstimator(
+    AttributeNamesMixin, DocLinkMixin, ParameterNamesMixin, CallbackMixin, LeftOutMixin, BaseEstimator
+):
     """Base of all estimators: checks of the data, tuning, and prediction as a sum of kernel functions."""
 
     kernel: KernelLike

@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from foldless.core.contracts import Stop, Vector
 from foldless.core.errors import BoundWarning, ManyParametersWarning, SearchWarning
 from foldless.core.targets import MIN_ROWS
+from foldless.estimators.attribute_names import AttributeNamesMixin
 from foldless.estimators.base import BaseKernelEstimator, Seed
 from foldless.estimators.callbacks import CallbackMixin
 from foldless.estimators.columns import ColumnCodes, learn_codes
@@ -43,7 +44,7 @@ from foldless.tuning.result import Trials
 UNASKED_ADVICE = (ManyParametersWarning, BoundWarning)
 
 
-class BaseDefault(DocLinkMixin, ParameterNamesMixin, CallbackMixin, BaseEstimator):
+class BaseDefault(AttributeNamesMixin, DocLinkMixin, ParameterNamesMixin, CallbackMixin, BaseEstimator):
     """What both default estimators share: preparation of the columns, the choice, and answers of the chosen estimator."""
 
     best_estimator_: BaseKernelEstimator

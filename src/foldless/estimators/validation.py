@@ -37,6 +37,8 @@ def check_options(estimator: BaseEstimator) -> None:
         raise ValueError(
             f"n_jobs must be a number of threads, -1 for all cores, or None; got {given['n_jobs']!r}."
         )
+    if not isinstance(given.get("scale", True), bool | np.bool_):
+        raise ValueError(f"scale must be True or False; got {given['scale']!r}.")
     if given.get("on_interrupt", "raise") not in ON_INTERRUPT:
         raise UnknownName("on_interrupt", given["on_interrupt"], ON_INTERRUPT)
     _check_seed(given.get("random_state"))

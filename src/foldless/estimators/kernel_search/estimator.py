@@ -34,6 +34,7 @@ from foldless.core.text_columns import naming_text_columns
 from foldless.criteria import CV
 from foldless.criteria.base import Criterion
 from foldless.estimators.advice import scale_warning, warn_about
+from foldless.estimators.attribute_names import AttributeNamesMixin
 from foldless.estimators.callbacks import CallbackMixin, both
 from foldless.estimators.doc_links import DocLinkMixin
 from foldless.estimators.kernel_search.ensemble import Ensemble, members_and_weights
@@ -70,7 +71,13 @@ def _has(method: str) -> Callable[["KernelSearch"], bool]:
 
 
 class KernelSearch(
-    LeftOutAnswers, DocLinkMixin, ParameterNamesMixin, CallbackMixin, MetaEstimatorMixin, BaseEstimator
+    LeftOutAnswers,
+    AttributeNamesMixin,
+    DocLinkMixin,
+    ParameterNamesMixin,
+    CallbackMixin,
+    MetaEstimatorMixin,
+    BaseEstimator,
 ):
     r"""Choose the parameters of a kernel machine by a criterion that needs no folds.
 
