@@ -13,7 +13,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from foldless import KernelClassifier, KernelLogisticRegression, KernelRegressor, KernelRidgeRegressor
-from foldless.core.errors import ConstantPredictionWarning, DataError, SearchWarning, UnseenLevelWarning
+from foldless.core.errors import (
+    ConstantPredictionWarning,
+    DataError,
+    ManyLevelsWarning,
+    SearchWarning,
+    UnseenLevelWarning,
+)
 from foldless.estimators.preparation import ColumnScaler, Preparation
 from foldless.estimators.prepared_columns import PreparedColumns
 
@@ -139,6 +145,15 @@ def test_categories_of_a_frame_are_understood(frame, rng):
     unseen = frame({"age": [40.0], "ward": ["Z"], "site": ["elsewhere"]})
     with pytest.warns(UnseenLevelWarning, match="'(ward|site)': '(Z|elsewhere)' did not occur in training"):
         assert model.predict_proba(unseen).shape == (1, 2)
+
+
+def test_texts_that_hardly_repeat_are_pointed_out(rng):
+    price = [f"${1000 + 7 * i:,}" for i in range(60)]
+    X = pd.DataFrame({"x": rng.normal(size=60), "price": price, "ward": ["A", "B"] * 30})
+    with pytest.warns(
+        ManyLevelsWarning, match=r"column 'price' holds .* \(up to 60 .* in 60 rows\).*ColumnReader"
+    ):
+        KernelClassifier().fit(X, X["x"] > 0)
 
 
 def test_a_missing_number_is_filled_and_noticed(rng):

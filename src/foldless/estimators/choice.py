@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from foldless.core.contracts import Stop, Vector
 from foldless.core.errors import BoundWarning, ManyParametersWarning, SearchWarning
 from foldless.core.targets import MIN_ROWS
+from foldless.estimators.advice import levels_warning, warn_about
 from foldless.estimators.attribute_names import AttributeNamesMixin
 from foldless.estimators.base import BaseKernelEstimator, Seed
 from foldless.estimators.callbacks import CallbackMixin
@@ -99,6 +100,7 @@ class BaseDefault(AttributeNamesMixin, DocLinkMixin, ParameterNamesMixin, Callba
             return self._fit_collection(X, y, sample_weight)
         self.column_codes_ = learn_codes(X, self.categorical_features)
         points, targets = read_rows(self, self.column_codes_, X, y, ensure_min_samples=MIN_ROWS, **checks)
+        warn_about([levels_warning(self.column_codes_, len(targets))])
         weights = checked_weights(sample_weight, points)
         categorical = [] if self.column_codes_ is None else self.column_codes_.categorical
         model = self._machine(targets, time_budget=self.time_budget)

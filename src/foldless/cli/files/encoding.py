@@ -39,10 +39,9 @@ from foldless.cli.files.sheet import NUMERIC_MIN_FRACTION, Column, Sheet, is_num
 from foldless.cli.files.written_numbers import is_form
 from foldless.core.contracts import Matrix, Vector
 from foldless.core.errors import DataError
+from foldless.estimators.advice import CATEGORY_MAX_LEVELS
 from foldless.estimators.columns import UNKNOWN_CODE
 
-# Above this many levels, a text column with more levels than half the rows is an identifier.
-CATEGORY_MAX_LEVELS = 20
 # Texts of at least this many words on average are free text.
 FREE_TEXT_MIN_WORDS = 4
 IDENTIFIERS = "identifiers"

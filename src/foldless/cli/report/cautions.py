@@ -71,7 +71,7 @@ def _turned_around(findings: Findings) -> str:
         or find("AUC", ours).high >= 0.5
     ):
         return ""
-    return " The AUC below 0.5 comes from leaving rows out: without a row its class is rarer, and a model that knows nothing else predicts the other."
+    return " The AUC below 0.5 comes from leaving rows out: without a row its class is rarer, and a model that knows nothing else predicts another one."
 
 
 def _held_out_worse(findings: Findings) -> Iterator[str]:
