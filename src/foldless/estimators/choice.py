@@ -36,7 +36,7 @@ from foldless.estimators.parameter_names import ParameterNamesMixin
 from foldless.estimators.preparation import Preparation
 from foldless.estimators.prepared_columns import read_rows
 from foldless.estimators.uncertainty.learning_curve import LearningCurve
-from foldless.estimators.validation import check_options, checked_weights
+from foldless.estimators.validation import check_labels_present, check_options, checked_weights
 from foldless.kernels.columns import Selector
 from foldless.kernels.families import METRIC, SOFTENED, WIDTHS, Families, families
 from foldless.tuning.result import Trials
@@ -98,6 +98,7 @@ class BaseDefault(AttributeNamesMixin, DocLinkMixin, ParameterNamesMixin, Callba
         check_options(self)
         if is_dask(X):
             return self._fit_collection(X, y, sample_weight)
+        check_labels_present(y)
         self.column_codes_ = learn_codes(X, self.categorical_features)
         points, targets = read_rows(self, self.column_codes_, X, y, ensure_min_samples=MIN_ROWS, **checks)
         warn_about([levels_warning(self.column_codes_, len(targets))])

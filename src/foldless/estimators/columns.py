@@ -253,10 +253,11 @@ def _place_in_order(level: Any) -> tuple[int, float, str]:
 
 
 def _plain(value: Any) -> Any:
-    return None if _is_missing(value) else value
+    return None if is_missing(value) else value
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Return True for None, NaN and the missing values of pandas."""
     if value is None:
         return True
     try:

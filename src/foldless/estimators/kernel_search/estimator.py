@@ -50,7 +50,7 @@ from foldless.estimators.kernel_search.strategies import build_runs
 from foldless.estimators.parameter_names import ParameterNamesMixin
 from foldless.estimators.uncertainty.halves import check_points_are_given, halves, splits
 from foldless.estimators.uncertainty.left_out_mixin import LeftOutMixin
-from foldless.estimators.validation import check_options, checked_weights
+from foldless.estimators.validation import check_labels_present, check_options, checked_weights
 from foldless.searches.base import Search
 from foldless.tuning.progress import progress
 from foldless.tuning.result import Trials
@@ -279,6 +279,7 @@ class KernelSearch(
         X, y = indexable(X, y)
         if y is None:
             raise ValueError("KernelSearch requires y to be passed, but the target y is None.")
+        check_labels_present(y)
         if _num_samples(X) < MIN_ROWS:
             raise ValueError(
                 f"KernelSearch needs at least {MIN_ROWS} rows to choose parameters, got n_samples = {_num_samples(X)}."
