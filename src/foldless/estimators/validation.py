@@ -48,7 +48,8 @@ def check_options(estimator: BaseEstimator) -> None:
 def check_labels_present(y: Any) -> None:
     """Raise if labels that are texts or objects lack some values; scikit-learn says so for numbers only."""
     labels = np.asarray(y)
-    if labels.dtype.kind != "O":
+    # No y at all is for scikit-learn to complain about.
+    if y is None or labels.dtype.kind != "O":
         return
     missing = [place for place, label in enumerate(labels.ravel()) if is_missing(label)]
     if missing:
