@@ -293,6 +293,18 @@ def test_the_verdict_counts_the_sets_that_were_compared(tmp_path):
     assert "higher error than GridSearchCV on 2 of 2 sets (sonar, breast_w)." in verdict(worse)
 
 
+def test_the_summary_of_many_rows_shows_the_default_where_it_was_measured(tmp_path):
+    path, table = tmp_path / "records.jsonl", TABLES["many_rows"]
+    default, other, boosting = map(
+        Stub, ("KernelClassifier, KernelRegressor", "KernelLSSVC", "HistGradientBoosting")
+    )
+    run([Case(Tiny("abalone", "classes"), None, 0)], [default, other, boosting], path, Conditions())
+    run([Case(Tiny("usps", "classes"), None, 0)], [other, boosting], path, Conditions())
+    found = table.blocks(table.results(storage.read(path)))["many_rows_summary"].splitlines()
+    assert "| abalone | 30 | `KernelClassifier` | 6.00 (6.00 s) | 7.00 (7.00 s) |" in found
+    assert "| usps | 30 | `KernelLSSVC` | 5.00 (5.00 s) | 7.00 (7.00 s) |" in found
+
+
 def test_mean_ranks_leave_out_sets_that_a_contender_lacks():
     table = np.array([[1.0, 2.0, np.nan], [2.0, 2.0, 1.0], [3.0, 1.0, 2.0]])
     np.testing.assert_allclose(mean_ranks(table), [(1 + 2.5) / 2, (2 + 2.5) / 2, (3 + 1) / 2])

@@ -25,8 +25,11 @@ from bench.tables.base import Table
 LIQUIDSVM_MAX_SECONDS = 300.0
 # What takes hours beyond these rows is left out there.
 SLOW_MAX_ROWS = 100_000
-# The README shows tables from so many rows on, and these contenders.
-MANY_ROWS, SHOWN = 100_000, ("KernelLSSVC", "HistGradientBoosting")
+# The README shows sets from so many rows on.
+MANY_ROWS = 100_000
+# What it shows of ours, by the contender's name: the first of them that was measured on a set.
+SHOWN = {"KernelClassifier, KernelRegressor": "KernelClassifier", "KernelLSSVC": "KernelLSSVC"}
+BOOSTING = "HistGradientBoosting"
 
 
 class ManyRows(Table):
@@ -77,18 +80,20 @@ class ManyRows(Table):
         return {"many_rows": self.text(results, caption, table), "many_rows_summary": self._summary(results)}
 
     def _summary(self, results: Results) -> str:
-        """Return the largest tables for the README: least squares of ours beside boosting."""
+        """Return the largest sets for the README: an estimator of ours beside boosting."""
         large = [problem for problem in results.problems if problem.rows >= MANY_ROWS] or results.problems
-        caption = "Error in % and seconds of a fit with many rows."
+        caption = "Error in % and seconds of a fit with many rows, by `KernelClassifier` where it was measured, else by `KernelLSSVC`."
         rows = [
             [
                 problem.title,
                 f"{problem.rows:,}".replace(",", " "),
-                *(error_and_seconds(results, problem, name, None) for name in SHOWN),
+                f"`{SHOWN[ours]}`",
+                *(error_and_seconds(results, problem, name, None) for name in (ours, BOOSTING)),
             ]
             for problem in large
+            for ours in [name for name in SHOWN if results.of(problem, name)][:1]
         ]
-        return self.text(results, caption, grid(["set", "rows", *SHOWN], rows))
+        return self.text(results, caption, grid(["set", "rows", "estimator", "foldless", BOOSTING], rows))
 
     def _cell(self, results: Results, problem: SizedSet, name: str) -> str:
         if not results.of(problem, name):

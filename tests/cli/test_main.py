@@ -17,7 +17,11 @@ import pytest
 
 from foldless import __version__
 from foldless.cli.commands.compare import _short
+from foldless.cli.experiment import split_table
+from foldless.cli.files.model_file import load_model
+from foldless.cli.files.read_table import read_table
 from foldless.cli.main import run
+from foldless.cli.numbers import number
 from foldless.datasets import make_ripley
 
 ENVIRONMENT = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "COLUMNS": "100", "FOLDLESS_DEBUG": ""}
@@ -506,6 +510,15 @@ def test_ctrl_c_prints_the_best_so_far_and_exits_130(tmp_path):
     assert re.search("tuning", seen)
 
 
+def test_ctrl_c_before_anything_was_found_says_so(ripley, monkeypatch, capsys):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("foldless.cli.commands.tune.run_experiment", interrupted)
+    assert run(["tune", str(ripley / "train.csv"), "--target", "side"]) == 130
+    assert capsys.readouterr().err == "foldless: interrupted before anything was found.\n"
+
+
 def test_a_closed_pipe_is_no_error(ripley):
     command = f"{sys.executable} -m foldless predict model.skops new.csv | true"
     done = subprocess.run(
@@ -637,6 +650,47 @@ def test_a_filled_number_is_told_in_three_digits(tmp_path, capsys):
     path = write(tmp_path / "data.csv", "age,kind,y", rows)
     assert run(["tune", str(path), "--target", "y"]) == 0
     assert "filled with 2.84\n" in capsys.readouterr().err
+
+
+def test_without_a_command_the_help_is_all_that_is_said(capsys):
+    assert run([]) == 2
+    said = capsys.readouterr()
+    assert "Usage: foldless" in said.out
+    assert said.err == ""
+
+
+def test_compare_takes_auto_by_name_alone_or_beside_machines(ripley, capsys):
+    options = ["--repeats", "1", "--json", "--target", "side", "--no-baselines", "--criterion", "loo"]
+    for machine, names in (("auto", ["auto"]), ("lssvc,auto", ["auto", "lssvc"])):
+        assert run(["compare", str(ripley / "train.csv"), *options, "--machine", machine]) == 0
+        assert sorted(line["machine"] for line in json.loads(capsys.readouterr().out)) == names
+
+
+def test_pure_noise_is_told_once_and_the_chosen_kernel_is_not_blamed(tmp_path, capsys):
+    rng = np.random.default_rng(3)
+    path = write(tmp_path / "noise.csv", "x,y", [(rng.normal(), rng.normal()) for _ in range(100)])
+    assert run(["tune", str(path), "--target", "y"]) == 0
+    said = capsys.readouterr()
+    assert "caution: Always predicting the mean is as good" in said.err
+    assert said.err.count("no better") == said.err.count("bound") == 0
+    assert "not clearly better than always answering the mean" in said.out
+
+
+@pytest.mark.parametrize("machine", [[], ["--machine", "ridge"]])
+def test_missing_numbers_are_filled_with_the_mean_of_the_rows_that_train(machine, tmp_path, capsys):
+    rows = [("" if i % 9 == 5 else i**3, i % 4, i / 3) for i in range(40)]
+    path, model = write(tmp_path / "data.csv", "age,kind,y", rows), tmp_path / "model.skops"
+    table = read_table(path, "y")
+    train, _ = split_table(table, 0.5, 0)
+    mean = np.nanmean(table.values[train, 0])
+    assert mean != pytest.approx(np.nanmean(table.values[:, 0]), rel=0.05)
+    options = ["--holdout", "0.5", "--save", str(model), *machine]
+    assert run(["tune", str(path), "--target", "y", *options]) == 0
+    said = capsys.readouterr().err
+    assert f"column 'age': 4 missing values filled with {number(mean)}\n" in said
+    prepared = load_model(model).model[:-1]
+    gap, filled = prepared.transform(np.array([[np.nan, 1.0], [mean, 1.0]]))
+    assert gap[0] == pytest.approx(filled[0], abs=1e-12)
 
 
 def test_a_table_without_headings_has_no_empty_line_for_them(ripley, capsys):

@@ -13,6 +13,7 @@ from foldless.cli.report.columns import dependence, importance, original_columns
 from foldless.cli.report.downloads import refit_script
 from foldless.cli.report.verdict import find_out
 from foldless.cli.report.write import page
+from foldless.core.errors import UnseenLevelWarning
 from foldless.kernels.in_words import in_words
 
 N = 90
@@ -118,7 +119,8 @@ def test_a_level_that_only_rows_held_out_have_does_not_move_the_columns_of_the_s
     held = run_experiment(read_table(path, "y"), "auto", holdout=0.3).held_out.places
     frame.loc[held, "kind"] = "b"
     frame.to_csv(path, index=False)
-    found = run_experiment(read_table(path, "y"), "auto", holdout=0.3, source=str(path))
+    with pytest.warns(UnseenLevelWarning, match="18 rows"):
+        found = run_experiment(read_table(path, "y"), "auto", holdout=0.3, source=str(path))
     assert found.feature_names == ["x", "z"]
     names = {}
     exec(refit_script(found), names)  # noqa: S102

@@ -22,7 +22,7 @@ from foldless import (
     KernelSubsetRegressor,
     KernelSVC,
 )
-from foldless.core.errors import DataError, InputScaleWarning
+from foldless.core.errors import DataError, InputScaleWarning, UnseenLevelWarning
 from foldless.estimators.columns import learn_codes
 from foldless.kernels import Categorical, Columns
 
@@ -77,11 +77,13 @@ def test_every_way_to_write_a_frame_is_the_same_model():
 def test_an_unseen_category_matches_nothing():
     model = KernelRidgeRegressor("auto").fit(FRAME, EFFECT + NOISE)
     new = pd.DataFrame({"size": [0.3, 0.3, 0.3], "ward": ["Z", "Q", None], "smokes": [True, True, True]})
-    first, second, missing = model.predict(new)
+    with pytest.warns(UnseenLevelWarning, match="'ward': 'Z', 'Q' and missing values did .*; 3 rows are"):
+        first, second, missing = model.predict(new)
     assert np.isfinite(first)
     assert second == pytest.approx(first)
     assert missing == pytest.approx(first)
-    assert model.column_codes_.encode(new)["ward"].tolist() == [-1, -1, -1]
+    with pytest.warns(UnseenLevelWarning):
+        assert model.column_codes_.encode(new)["ward"].tolist() == [-1, -1, -1]
 
 
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA])

@@ -13,7 +13,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from foldless import KernelClassifier, KernelLogisticRegression, KernelRegressor, KernelRidgeRegressor
-from foldless.core.errors import ConstantPredictionWarning, DataError, SearchWarning
+from foldless.core.errors import (
+    ConstantPredictionWarning,
+    DataError,
+    ManyLevelsWarning,
+    SearchWarning,
+    UnseenLevelWarning,
+)
 from foldless.estimators.preparation import ColumnScaler, Preparation
 from foldless.estimators.prepared_columns import PreparedColumns
 
@@ -137,7 +143,17 @@ def test_categories_of_a_frame_are_understood(frame, rng):
     assert model.relevance_[2] == 0
     assert model.relevance_[:2].min() > 0.2
     unseen = frame({"age": [40.0], "ward": ["Z"], "site": ["elsewhere"]})
-    assert model.predict_proba(unseen).shape == (1, 2)
+    with pytest.warns(UnseenLevelWarning, match="'(ward|site)': '(Z|elsewhere)' did not occur in training"):
+        assert model.predict_proba(unseen).shape == (1, 2)
+
+
+def test_texts_that_hardly_repeat_are_pointed_out(rng):
+    price = [f"${1000 + 7 * i:,}" for i in range(60)]
+    X = pd.DataFrame({"x": rng.normal(size=60), "price": price, "ward": ["A", "B"] * 30})
+    with pytest.warns(
+        ManyLevelsWarning, match=r"column 'price' holds .* \(up to 60 .* in 60 rows\).*ColumnReader"
+    ):
+        KernelClassifier().fit(X, X["x"] > 0)
 
 
 def test_a_missing_number_is_filled_and_noticed(rng):
@@ -263,7 +279,8 @@ def test_an_array_of_codes_is_the_same_as_a_frame_of_categories(people):
     np.testing.assert_allclose(from_array.predict_proba(X), from_frame.predict_proba(frame), rtol=1e-9)
     unseen = X[:1].copy()
     unseen[0, 1] = 99
-    assert from_array.column_codes_.encode(unseen)[0, 1] == -1
+    with pytest.warns(UnseenLevelWarning, match=r"column 1: 99\.0 did not occur"):
+        assert from_array.column_codes_.encode(unseen)[0, 1] == -1
 
 
 def test_named_columns_of_a_frame_hold_categories_too(people):

@@ -67,6 +67,20 @@ def test_a_bad_option_is_named_before_any_work(name, option, words):
         ESTIMATORS[name]().set_params(**option).fit(table, Y)
 
 
+@pytest.mark.parametrize("gap", [None, np.nan, pd.NA])
+@pytest.mark.parametrize("estimator", [KernelClassifier(), KernelLogisticRegression(), KernelSearch(SVC())])
+def test_labels_that_are_missing_are_counted(estimator, gap):
+    y = COLOURS.astype(object)
+    y[[3, 7]] = gap
+    with pytest.raises(DataError, match=r"y has 2 missing values, the first in row 3 \(from 0\)"):
+        estimator.fit(NUMBERS[:, None], y)
+
+
+def test_scaling_is_done_or_not():
+    with pytest.raises(ValueError, match="scale must be True or False; got 'yes'"):
+        KernelClassifier(scale="yes").fit(TABLES["objects"](COLOURS), Y)
+
+
 @pytest.mark.parametrize("kind", TABLES)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_a_column_of_text_is_named(name, kind):

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from foldless import __version__
+from foldless.cli.console import say_interrupted
 from foldless.cli.options import (
     FLAG,
     HOLDOUT_FRACTION,
@@ -70,7 +71,10 @@ def foldless(
 
 def _do(command: str, arguments: dict[str, Any]) -> None:
     """Call the function of the module that are both named after a command; leave with the exit code it returns."""
-    code = getattr(import_module(f"foldless.cli.commands.{command}"), command)(**arguments)
+    try:
+        code = getattr(import_module(f"foldless.cli.commands.{command}"), command)(**arguments)
+    except KeyboardInterrupt:  # typer would end without a word
+        code = say_interrupted()
     if code:
         raise typer.Exit(code)
 

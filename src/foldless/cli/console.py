@@ -42,3 +42,9 @@ def printable(value: object) -> str:
 def print_message(message: object) -> None:
     """Print one line on stderr."""
     print("foldless:", printable(" ".join(str(message).split())), file=sys.stderr)
+
+
+def say_interrupted() -> int:
+    """Print that Ctrl-C came too early to show anything, and return the exit code."""
+    print_message("interrupted before anything was found.")
+    return EXIT_INTERRUPTED

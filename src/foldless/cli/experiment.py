@@ -241,8 +241,10 @@ def run_experiment(
     """
     target, task = table.target()
     given = {name: value for name, value in options.items() if value is not None}
-    model = make_pipeline_for(task, machine, scale, {"random_state": random_state, **given}, table.encoder)
     train, test = split_table(table, holdout, random_state)
+    if len(test):
+        table = table.filled_from(train)
+    model = make_pipeline_for(task, machine, scale, {"random_state": random_state, **given}, table.encoder)
     # A copy of a large table would take as much memory once more.
     X, y = (table.values[train], target[train]) if len(test) else (table.values, target)
     begun = time.perf_counter()

@@ -11,8 +11,14 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, TextIO
 
-from foldless.cli.console import EXIT_BROKEN_PIPE, EXIT_INTERRUPTED, EXIT_MISTAKE, print_message
-from foldless.core.errors import FoldlessError
+from foldless.cli.console import (
+    EXIT_BROKEN_PIPE,
+    EXIT_INTERRUPTED,
+    EXIT_MISTAKE,
+    print_message,
+    say_interrupted,
+)
+from foldless.core.errors import FoldlessError, UnseenLevelWarning
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -31,6 +37,8 @@ def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code; warnings are printed as notes on stderr."""
     with warnings.catch_warnings():
         warnings.simplefilter("default")
+        # Notes on the file tell the same, with its names of columns and levels in the place of their numbers.
+        warnings.simplefilter("ignore", UnseenLevelWarning)
         warnings.showwarning = _print_warning
         return _run(arguments)
 
@@ -43,8 +51,7 @@ def _run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return code or 0
     except KeyboardInterrupt:
-        print_message("interrupted before anything was found.")
-        return EXIT_INTERRUPTED
+        return say_interrupted()
     except BrokenPipeError:
         # The reader of stdout is gone; give Python another stdout to flush when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -59,7 +66,8 @@ def _exit_code(error: Exception) -> int:
         raise error
     # Mistakes in the arguments; the message is empty when typer has printed the help already.
     if hasattr(error, "format_message"):
-        print_message(f"{error.format_message()} See: {_help_command(error)}".strip())
+        if error.format_message():
+            print_message(f"{error.format_message()} See: {_help_command(error)}")
         return EXIT_MISTAKE
     if type(error).__name__ == "Abort":
         return EXIT_INTERRUPTED

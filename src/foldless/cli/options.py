@@ -279,7 +279,7 @@ MachineNames = Annotated[
     str | None,
     typer.Option(
         metavar="NAMES",
-        help=f"Machines, separated by commas; by default all: {', '.join(MACHINE_NAMES)}.",
+        help=f"Machines, separated by commas; by default all: {', '.join(MACHINE_NAMES)}; and auto, what `foldless tune` chooses.",
         rich_help_panel=EXPERTS,
     ),
 ]

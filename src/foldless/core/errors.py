@@ -2,15 +2,32 @@
 
 import math
 import re
-from collections.abc import Iterable
+import reprlib
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from typing import Any
 
 REASON_MAX_CHARACTERS = 120
+LISTED_MAX_VALUES = 3
 
 
 def reason(error: object) -> str:
     """Return the beginning of the message of an error, on one line; its type if there is no message."""
     return " ".join(str(error)[:REASON_MAX_CHARACTERS].split()) or type(error).__name__
+
+
+def _listed(found: Sequence[object]) -> str:
+    """Return the first of some values in words.
+
+    Examples
+    --------
+    >>> _listed(["a"]), _listed(["a", None]), _listed(["a", "b", "c", "d", "e"])
+    ("'a'", "'a' and missing values", "'a', 'b', 'c' and 2 more")
+    """
+    named = ["missing values" if one is None else reprlib.repr(one) for one in found]
+    if len(named) > LISTED_MAX_VALUES:
+        named[LISTED_MAX_VALUES:] = [f"{len(named) - LISTED_MAX_VALUES} more"]
+    return " and ".join(filter(None, (", ".join(named[:-1]), named[-1])))
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
@@ -216,6 +233,34 @@ class InputScaleWarning(AdviceWarning):
             f"the standard deviations of the columns range from {small_scale:.2g} (column {small!r}) to "
             f"{large_scale:.2g} (column {large!r}), and the kernel has one length scale for them, so that the small ones "
             "are ignored. Scale them: make_pipeline(StandardScaler(), ...); or use an estimator of foldless with kernel='rbf-ard'."
+        )
+
+
+class ManyLevelsWarning(AdviceWarning):
+    """Columns were taken for categories although their texts hardly repeat."""
+
+    def __init__(self, columns: Sequence[object], n_levels: int, n_rows: int):
+        named = f"column {columns[0]!r} holds" if len(columns) == 1 else f"columns {_listed(columns)} hold"
+        super().__init__(
+            f"{named} texts that hardly repeat (up to {n_levels} different ones in {n_rows} rows), and categories that do not repeat "
+            "say nothing about new rows. Leave them out; if they are amounts or dates, foldless.cli.ColumnReader reads them."
+        )
+
+
+class UnseenLevelWarning(FoldlessWarning):
+    """New rows hold categories that did not occur in training.
+
+    Examples
+    --------
+    >>> print(UnseenLevelWarning("ward", {"C": 2, None: 1}))
+    column 'ward': 'C' and missing values did not occur in training; 3 rows are predicted from their other columns
+    """
+
+    def __init__(self, column: object, rows: Mapping[Any, int]):
+        levels, n = _listed(list(rows)), sum(rows.values())
+        whose = "1 row is predicted from its" if n == 1 else f"{n} rows are predicted from their"
+        super().__init__(
+            f"column {reprlib.repr(column)}: {levels} did not occur in training; {whose} other columns"
         )
 
 

@@ -35,7 +35,7 @@ def naming_text_columns(X: Any, y: Any = None) -> Iterator[None]:
         if date is not None:
             raise DataError(
                 f"column {date!r} of X holds dates or times, and numbers are needed. Count days from some day, take parts such "
-                "as the month, or leave it out."
+                "as the month (foldless.cli.ColumnReader does), or leave it out."
             ) from error
         found = None if issparse(X) else _fault(X, str(error).rstrip("."))
         fault = found or _fill_fault(X) or _target_fault(y)

@@ -14,17 +14,21 @@ from foldless.core.errors import (
     BoundWarning,
     ConstantPredictionWarning,
     InputScaleWarning,
+    ManyLevelsWarning,
     ManyParametersWarning,
     NoGainWarning,
 )
 from foldless.core.targets import class_index, error_fraction, is_pm1
 from foldless.criteria.left_out import LeftOutLosses, constant_outputs
+from foldless.estimators.columns import ColumnCodes
 from foldless.kernels import Categorical, Columns
 from foldless.tuning.result import Selection
 from foldless.tuning.search_space import SearchSpace
 
 ROWS_PER_PARAMETER = 20
 MAX_SCALE_RATIO = 30.0
+# Above this many levels, texts with more levels than half the rows are not categories but names, amounts or sentences.
+CATEGORY_MAX_LEVELS = 20
 # C or alpha is at its bound if it is closer than this fraction of the range of its logarithm.
 BOUND_FRACTION = 1e-3
 # Predictions are constant if their standard deviation is below this fraction of that of the targets.
@@ -54,6 +58,17 @@ def parameters_warning(n_parameters: int, n_rows: int) -> ManyParametersWarning 
     """Return a warning if more than one parameter per twenty rows was tuned."""
     many = n_parameters * ROWS_PER_PARAMETER > n_rows
     return ManyParametersWarning(n_parameters, n_rows, ROWS_PER_PARAMETER) if many else None
+
+
+def levels_warning(codes: ColumnCodes | None, n_rows: int) -> ManyLevelsWarning | None:
+    """Return a warning if columns of a data frame hold categories that hardly repeat: prices as texts, identifiers, free text."""
+    if codes is None or codes.of_array:
+        return None
+    counts = {
+        name: len([level for level in levels if level is not None]) for name, levels in codes.levels.items()
+    }
+    many = {name: n for name, n in counts.items() if n > max(CATEGORY_MAX_LEVELS, n_rows / 2)}
+    return ManyLevelsWarning(list(many), max(many.values()), n_rows) if many else None
 
 
 def scale_warning(kernel: Kernel, X: Any, names: Sequence[Any]) -> InputScaleWarning | None:

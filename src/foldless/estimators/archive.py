@@ -297,7 +297,8 @@ def reader() -> str:
 def damaged(path: PathLike, error: object) -> ModelFileError:
     """Return the error for a file that is not whole."""
     return ModelFileError(
-        f"{path}: not a whole model file ({reason(error)}). Copy it again, or save it again."
+        f"{path}: not a whole model file ({reason(error)}). Expected what foldless.save or foldless tune --save wrote: "
+        "copy it again, or save it again."
     )
 
 

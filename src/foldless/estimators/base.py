@@ -29,6 +29,7 @@ from foldless.estimators.advice import (
     scale_warning,
     warn_about,
 )
+from foldless.estimators.attribute_names import AttributeNamesMixin
 from foldless.estimators.callbacks import CallbackMixin, both
 from foldless.estimators.columns import ColumnCodes, bound_kernels, codes_for, readable_columns
 from foldless.estimators.dask_collections import Collection, PartitionedFit, lazy_on_dask
@@ -39,7 +40,7 @@ from foldless.estimators.parameter_names import ParameterNamesMixin
 from foldless.estimators.uncertainty.interval_mixin import IntervalMixin
 from foldless.estimators.uncertainty.left_out_mixin import LeftOutMixin
 from foldless.estimators.uncertainty.set_mixin import SetMixin
-from foldless.estimators.validation import check_options, checked_weights
+from foldless.estimators.validation import check_labels_present, check_options, checked_weights
 from foldless.grams.expansion import CellExpansion, Expansion
 from foldless.kernels import gram
 from foldless.kernels.families import Families, families
@@ -80,7 +81,9 @@ class Link:
     joint: bool = True
 
 
-class BaseKernelEstimator(DocLinkMixin, ParameterNamesMixin, CallbackMixin, LeftOutMixin, BaseEstimator):
+class BaseKernelEstimator(
+    AttributeNamesMixin, DocLinkMixin, ParameterNamesMixin, CallbackMixin, LeftOutMixin, BaseEstimator
+):
     """Base of all estimators: checks of the data, tuning, and prediction as a sum of kernel functions."""
 
     kernel: KernelLike
@@ -106,6 +109,7 @@ class BaseKernelEstimator(DocLinkMixin, ParameterNamesMixin, CallbackMixin, Left
 
     def _check_data(self, X: ArrayLike, y: ArrayLike, **options: Any) -> tuple[Any, np.ndarray]:
         check_options(self)
+        check_labels_present(y)
         self._kernels = bound_kernels(self.kernel, X)
         codes = self.column_codes_ = codes_for(self._kernels, X)
         frame = readable_columns(X if codes is None else codes.encode(X))

@@ -24,6 +24,8 @@ from sklearn.utils.validation import check_is_fitted
 from foldless.core.contracts import Stop, Vector
 from foldless.core.errors import BoundWarning, ManyParametersWarning, SearchWarning
 from foldless.core.targets import MIN_ROWS
+from foldless.estimators.advice import levels_warning, warn_about
+from foldless.estimators.attribute_names import AttributeNamesMixin
 from foldless.estimators.base import BaseKernelEstimator, Seed
 from foldless.estimators.callbacks import CallbackMixin
 from foldless.estimators.columns import ColumnCodes, learn_codes
@@ -34,7 +36,7 @@ from foldless.estimators.parameter_names import ParameterNamesMixin
 from foldless.estimators.preparation import Preparation
 from foldless.estimators.prepared_columns import read_rows
 from foldless.estimators.uncertainty.learning_curve import LearningCurve
-from foldless.estimators.validation import check_options, checked_weights
+from foldless.estimators.validation import check_labels_present, check_options, checked_weights
 from foldless.kernels.columns import Selector
 from foldless.kernels.families import METRIC, SOFTENED, WIDTHS, Families, families
 from foldless.tuning.result import Trials
@@ -43,7 +45,7 @@ from foldless.tuning.result import Trials
 UNASKED_ADVICE = (ManyParametersWarning, BoundWarning)
 
 
-class BaseDefault(DocLinkMixin, ParameterNamesMixin, CallbackMixin, BaseEstimator):
+class BaseDefault(AttributeNamesMixin, DocLinkMixin, ParameterNamesMixin, CallbackMixin, BaseEstimator):
     """What both default estimators share: preparation of the columns, the choice, and answers of the chosen estimator."""
 
     best_estimator_: BaseKernelEstimator
@@ -96,8 +98,10 @@ class BaseDefault(DocLinkMixin, ParameterNamesMixin, CallbackMixin, BaseEstimato
         check_options(self)
         if is_dask(X):
             return self._fit_collection(X, y, sample_weight)
+        check_labels_present(y)
         self.column_codes_ = learn_codes(X, self.categorical_features)
         points, targets = read_rows(self, self.column_codes_, X, y, ensure_min_samples=MIN_ROWS, **checks)
+        warn_about([levels_warning(self.column_codes_, len(targets))])
         weights = checked_weights(sample_weight, points)
         categorical = [] if self.column_codes_ is None else self.column_codes_.categorical
         model = self._machine(targets, time_budget=self.time_budget)

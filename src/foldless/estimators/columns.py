@@ -1,5 +1,7 @@
 """Columns of tables: kernels that choose some by name, and codes for those that hold categories."""
 
+import warnings
+from collections import Counter
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +10,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, WhiteKernel
 
-from foldless.core.errors import DataError
+from foldless.core.errors import DataError, UnseenLevelWarning
 from foldless.core.text_columns import check_unique_names
 from foldless.kernels import Categorical, Columns
 from foldless.kernels.columns import Selector, bind_columns, column_indices
@@ -54,16 +56,17 @@ class ColumnCodes:
     def encode(self, X: Any) -> Any:
         """Return a table with codes in place of categories.
 
-        If the categories are those of a data frame, an array must hold codes already and stays as it is.
+        If the categories are those of a data frame, an array must hold codes already and stays as it is. Levels that were not
+        learned are told by an ``UnseenLevelWarning``.
 
         Examples
         --------
         >>> import pandas as pd
         >>> codes = learn_codes(pd.DataFrame({"age": [30, 40], "ward": ["A", "B"]}))
-        >>> codes.encode(pd.DataFrame({"age": [50, 60], "ward": ["B", "C"]}))
+        >>> codes.encode(pd.DataFrame({"age": [50, 60], "ward": ["B", "A"]}))
            age  ward
         0   50   1.0
-        1   60  -1.0
+        1   60   0.0
         """
         if self.of_array:
             return self._encoded_array(X)
@@ -83,7 +86,11 @@ class ColumnCodes:
 
     def _coded(self, name: Any, values: list[Any]) -> Any:
         number = {level: float(code) for code, level in enumerate(self.levels[name])}
-        return np.array([number.get(value, UNKNOWN_CODE) for value in map(_plain, values)])
+        found = list(map(_plain, values))
+        unseen = Counter(value for value in found if value not in number)
+        if unseen:
+            warnings.warn(UnseenLevelWarning(name, unseen), stacklevel=5)
+        return np.array([number.get(value, UNKNOWN_CODE) for value in found])
 
 
 def number_columns(kernel: str | Kernel, n_columns: int) -> set[int]:
@@ -246,10 +253,11 @@ def _place_in_order(level: Any) -> tuple[int, float, str]:
 
 
 def _plain(value: Any) -> Any:
-    return None if _is_missing(value) else value
+    return None if is_missing(value) else value
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Return True for None, NaN and the missing values of pandas."""
     if value is None:
         return True
     try:

@@ -12,8 +12,9 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import _check_sample_weight
 
 from foldless.core.contracts import Vector
-from foldless.core.errors import UnknownName
+from foldless.core.errors import DataError, UnknownName
 from foldless.core.targets import MIN_ROWS
+from foldless.estimators.columns import is_missing
 
 ON_INTERRUPT = ("raise", "keep")
 # Products of C, weights and squares of outputs must neither overflow nor vanish.
@@ -37,9 +38,25 @@ def check_options(estimator: BaseEstimator) -> None:
         raise ValueError(
             f"n_jobs must be a number of threads, -1 for all cores, or None; got {given['n_jobs']!r}."
         )
+    if not isinstance(given.get("scale", True), bool | np.bool_):
+        raise ValueError(f"scale must be True or False; got {given['scale']!r}.")
     if given.get("on_interrupt", "raise") not in ON_INTERRUPT:
         raise UnknownName("on_interrupt", given["on_interrupt"], ON_INTERRUPT)
     _check_seed(given.get("random_state"))
+
+
+def check_labels_present(y: Any) -> None:
+    """Raise if labels that are texts or objects lack some values; scikit-learn says so for numbers only."""
+    labels = np.asarray(y)
+    # No y at all is for scikit-learn to complain about.
+    if y is None or labels.dtype.kind != "O":
+        return
+    missing = [place for place, label in enumerate(labels.ravel()) if is_missing(label)]
+    if missing:
+        values = "1 missing value" if len(missing) == 1 else f"{len(missing)} missing values"
+        raise DataError(
+            f"y has {values}, the first in row {missing[0]} (from 0). Leave those rows out of X and y."
+        )
 
 
 def _check_seed(seed: Any) -> None:

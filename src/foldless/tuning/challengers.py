@@ -102,7 +102,8 @@ class Champion:
     def after(self, challenge: "Challenge") -> "Champion":
         """Return the champion after a challenge: the challenger if eq. (1) holds."""
         mean, error, better = compared(challenge.losses, challenge.others, challenge.standard_errors)
-        note = f"{'chosen: better' if better else 'not better'} by {mean:.3g} ± {error:.2g} per row"
+        verdict = "chosen: better" if better else "not clearly better:" if mean > 0 else "worse"
+        note = f"{verdict} by {abs(mean):.3g} ± {error:.2g} per row"
         if abs(mean) <= SAME_FRACTION * challenge.losses.mean:
             note = "no different"
         # Challengers are judged on other rows or by other costs than families: in the table they differ by the gain.

@@ -106,10 +106,33 @@ def test_an_encoded_table_survives_the_journey(tmp_path, capsys):
     assert run(["predict", model, str(tmp_path / "new.csv")]) == 0
     said = capsys.readouterr()
     assert [line.split(",")[0] for line in said.out.splitlines()] == ["y", "no", "yes", "no"]
-    assert "'z' did not occur in training" in said.err
+    assert (
+        "column 'kind': 'z' did not occur in training; 1 row is predicted from its other columns" in said.err
+    )
     assert "'other'" in said.err
     table = read_table(tmp_path / "train.csv", "y", impute=True)
     assert load_model(model).encoder == table.encoder
+
+
+@pytest.mark.parametrize("machine", [[], ["--machine", "logistic"]])
+@pytest.mark.parametrize("levels", ["uv", "uvw"])
+def test_an_unseen_level_is_told_with_its_rows_and_predicted(machine, levels, tmp_path, capsys):
+    lines = [
+        "size,kind,y",
+        *(f"{i},{levels[i % len(levels)]},{'no' if i < 20 else 'yes'}" for i in range(40)),
+    ]
+    (tmp_path / "train.csv").write_text("\n".join(lines))
+    (tmp_path / "new.csv").write_text("size,kind\n3,u\n35,x\n10,x\n36,z\n")
+    model = str(tmp_path / "model.skops")
+    assert run(["tune", str(tmp_path / "train.csv"), "--target", "y", "--save", model, *machine]) == 0
+    capsys.readouterr()
+    assert run(["predict", model, str(tmp_path / "new.csv")]) == 0
+    said = capsys.readouterr()
+    assert [line.split(",")[0] for line in said.out.splitlines()] == ["y", "no", "yes", "no", "yes"]
+    told = (
+        "column 'kind': 'x' and 'z' did not occur in training; 3 rows are predicted from their other columns"
+    )
+    assert said.err == f"foldless: note: {told}\n"
 
 
 def test_a_model_of_indicators_as_earlier_versions_saved_it_goes_on_working(rng, tmp_path):

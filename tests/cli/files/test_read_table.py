@@ -96,6 +96,17 @@ def test_a_file_without_header_numbers_its_columns_and_says_so(put):
     assert any("no header" in note for note in table.notes)
 
 
+def test_a_header_with_numbers_is_recognised_by_the_names_that_are_asked_for(put):
+    lines = ["0,1,y", *(f"{i},{i * i},{i % 2}" for i in range(8))]
+    table = read_table(put("\n".join(lines)), "y")
+    assert table.feature_names == ["0", "1"]
+    np.testing.assert_array_equal(table.X[:, 1], np.arange(8) ** 2)
+    new = new_rows(put("1,0\n4,2\n9,3\n", "new.csv"), table.encoder)
+    np.testing.assert_array_equal(new.X, [[2, 4], [3, 9]])
+    assert "line 3, column '1'" in refusal(put("0,1\n1,2\n3,b\n", "b.csv"), table.encoder, read=new_rows)
+    assert len(read_table(put("\n".join(lines[1:])), "x3").values) == 8
+
+
 def test_header_and_delimiter_can_be_forced(put):
     table = read_table(put("2019:2020\n1:5,5\n2:6,5\n3:7,5\n4:8,5\n"), "2020", delimiter=":", header=True)
     assert table.feature_names == ["2019"]
@@ -512,14 +523,12 @@ def test_columns_are_found_by_name_and_others_ignored_with_a_note(put):
     assert any("'extra'" in note for note in new.notes)
 
 
-def test_an_unknown_level_is_no_level_among_many_and_an_error_among_two(put):
+def test_an_unseen_level_is_no_level_among_many_and_halfway_between_two(put):
     encoder = read_table(put(TRAIN), "y").encoder
-    new = new_rows(put("n,sex,colour\n5,f,pink\n", "new.csv"), encoder)
-    np.testing.assert_array_equal(new.X, [[5, 0, 0, 0, 0]])
-    assert any("'pink' did not occur" in note for note in new.notes)
-    said = refusal(put("n,sex,colour\n5,x,red\n", "bad.csv"), encoder, read=new_rows)
-    assert "'x'" in said
-    assert "'f' or 'm'" in said
+    new = new_rows(put("n,sex,colour\n5,f,pink\n5,x,red\n5,x,\n", "new.csv"), encoder)
+    np.testing.assert_array_equal(new.values[:, 1:], [[0, -1], [-1, 2], [-1, np.nan]])
+    np.testing.assert_array_equal(new.X[:2], [[5, 0, 0, 0, 0], [5, 0.5, 0, 0, 1]])
+    assert new.unseen == {"sex": {"x": 2}, "colour": {"pink": 1}}
 
 
 def test_what_a_new_file_lacks_is_named(put):

@@ -471,6 +471,13 @@ def test_a_model_worse_than_guessing_is_cautioned_about(two_classes):
     assert not any("no better" in caution for caution in cautions(Findings(experiment)))
 
 
+def test_an_auc_of_a_model_that_knows_nothing_is_explained(rng):
+    X, y = rng.normal(size=(40, 2000)), np.arange(40) % 2
+    first = cautions(Findings(experiment_of(X, y, kernel="linear")))[0]
+    assert "no better than always predicting" in first
+    assert "The AUC below 0.5 comes from leaving rows out" in first
+
+
 def test_a_rare_class_that_is_never_answered_is_told_apart_by_probabilities(rng):
     X = rng.uniform(-1, 1, size=(400, 1))
     y = (rng.uniform(size=400) < 0.15 * (X[:, 0] > 0)).astype(int)

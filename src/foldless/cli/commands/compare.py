@@ -31,7 +31,7 @@ from foldless.cli.terminal import (
 from foldless.core.contracts import Matrix
 from foldless.estimators.registry import AUTOMATIC
 from foldless.inspection.compare import compare as compare_all
-from foldless.inspection.comparison import Row
+from foldless.inspection.comparison import Comparison, Row
 from foldless.inspection.metrics import prediction_error
 from foldless.tuning.validation_split import split_rows
 
@@ -41,6 +41,8 @@ SHORT_MAX_CHARACTERS = 6
 BASELINE_NAMES = ("constant", "linear model", "boosted trees")
 # What `foldless tune` does if nothing is chosen.
 DEFAULT_NAME = "auto"
+# A model with its name, and the rows as it needs them.
+Other = tuple[str, Any, Matrix]
 # Entries of a line of the comparison that are not chosen parameters.
 MEASURED = {
     *("machine", "criterion", "title", "value", "unit", "error", "sd"),
@@ -70,34 +72,33 @@ def compare(
     rows = training_table(data, target, task.value, machine, **reading)
     check_holdout(rows, holdout)
     y, kind = rows.target()
+    named = [] if machine is None else split_names(machine)
+    machines = [name for name in named if name != DEFAULT_NAME]
+    found, done = Comparison((), holdout / (1 - holdout)), repeats
     with counting() as progress:
-        found = compare_all(
-            rows.X,
-            y,
-            "auto" if machine is None else split_names(machine),
-            "all" if criterion is None else split_names(criterion),
-            holdout=holdout,
-            repeats=repeats,
-            scale=scale,
-            task=kind,
-            random_state=seed,
-            n_jobs=jobs,
-            watch=progress,
-            on_interrupt="keep",
-            **({} if search is None else {"search": search}),
-            kernel=parse_kernels(kernel),
-        )
-    done = found.errors.shape[0]
-    if baselines:
-        models: dict[str, Any] = dict(zip(BASELINE_NAMES, simple_models(kind == "classification").values()))
-        others = [(name, model, rows.X) for name, model in models.items()]
-        if progress.is_complete and machine is None and criterion is None:
-            default = AUTOMATIC[kind](
-                random_state=seed, n_jobs=jobs, categorical_features=rows.encoder.categorical
+        if machines or not named:
+            found = compare_all(
+                rows.X,
+                y,
+                machines or "auto",
+                "all" if criterion is None else split_names(criterion),
+                holdout=holdout,
+                repeats=repeats,
+                scale=scale,
+                task=kind,
+                random_state=seed,
+                n_jobs=jobs,
+                watch=progress,
+                on_interrupt="keep",
+                **({} if search is None else {"search": search}),
+                kernel=parse_kernels(kernel),
             )
-            others.append((DEFAULT_NAME, default, rows.values))
-        with waiting("fitting models to compare with"):
-            found = replace(found, rows=(*found.rows, *_other_rows(others, rows, holdout, seed, done)))
+            done = found.errors.shape[0]
+    others = _baselines(rows) if baselines else []
+    if progress.is_complete and (DEFAULT_NAME in named or (baselines and machine is criterion is None)):
+        others.append(_default(rows, scale=scale, random_state=seed, n_jobs=jobs))
+    with waiting("fitting models to compare with"):
+        found = replace(found, rows=(*found.rows, *_other_rows(others, rows, holdout, seed, done)))
     lines = found.sorted_lines()
     if as_json:
         print_json([_without_infinities(line) for line in lines])
@@ -114,9 +115,18 @@ def compare(
     return 0
 
 
-def _other_rows(
-    models: Iterable[tuple[str, Any, Matrix]], rows: Table, holdout: float, seed: int, repeats: int
-) -> list[Row]:
+def _baselines(rows: Table) -> list[Other]:
+    models = simple_models(rows.task == "classification").values()
+    return [(name, model, rows.X) for name, model in zip(BASELINE_NAMES, models)]
+
+
+def _default(rows: Table, **options: Any) -> Other:
+    """Return what `foldless tune` fits if nothing is chosen."""
+    estimator = AUTOMATIC[rows.target()[1]]
+    return DEFAULT_NAME, estimator(categorical_features=rows.encoder.categorical, **options), rows.values
+
+
+def _other_rows(models: Iterable[Other], rows: Table, holdout: float, seed: int, repeats: int) -> list[Row]:
     """Return what other models, with their names and the rows as they need them, reach on the same splits."""
     y, task = rows.target()
     labels = y if task == "classification" else None

@@ -3,6 +3,7 @@
 import csv
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +19,7 @@ from foldless.cli.report.text import promise
 from foldless.cli.terminal import check_writable, print_json, print_notes
 from foldless.core.atomic_write import written_whole
 from foldless.core.contracts import Matrix
-from foldless.core.errors import DataError, LeverageWarning, UncertaintyWarning
+from foldless.core.errors import DataError, LeverageWarning, UncertaintyWarning, UnseenLevelWarning
 from foldless.estimators.uncertainty.interval_mixin import IntervalMixin
 from foldless.estimators.uncertainty.set_mixin import SetMixin
 
@@ -54,8 +55,9 @@ class Answers:
 def _answers(
     loaded: ModelFile, parts: Iterable[Table], interval: float | None, sets: float | None
 ) -> Iterator[Answers]:
-    """Yield the answers for parts of the rows, and print each note once."""
+    """Yield the answers for parts of the rows, and print each note once; at the end those that count rows."""
     printed: set[str] = set()
+    unseen: dict[str, Counter[str]] = {}
     for table in parts:
         predicted, probabilities = predictions(loaded.model, table.values)
         sure, warned = uncertainty(loaded.model, table.values, interval, sets)
@@ -63,7 +65,10 @@ def _answers(
         print_notes([note for note in notes if note not in printed])
         printed.update(notes)
         names = {} if table.ids is None else {str(loaded.encoder.id_name): table.ids}
+        for column, rows in table.unseen.items():
+            unseen[column] = unseen.get(column, Counter()) + rows
         yield Answers(names, predicted, probabilities, sure)
+    print_notes(str(UnseenLevelWarning(column, rows)) for column, rows in unseen.items())
 
 
 def _write(target: str | None, parts: Iterable[Answers], as_json: bool, file: TextIO) -> None:

@@ -34,7 +34,12 @@ from foldless.cli.terminal import (
     waiting,
 )
 from foldless.core.contracts import Stop
-from foldless.core.errors import BoundWarning, ConstantPredictionWarning, ManyParametersWarning
+from foldless.core.errors import (
+    BoundWarning,
+    ConstantPredictionWarning,
+    ManyParametersWarning,
+    NoGainWarning,
+)
 from foldless.estimators.registry import name_of
 from foldless.inspection.compare import compare
 from foldless.inspection.comparison import Comparison
@@ -70,7 +75,7 @@ def tune(
     experts = (machine, kernel, criterion, search, gram, cell_size)
     nothing_chosen = all(option is None for option in experts)
     # They are among the cautions that are printed below.
-    for said_below in (BoundWarning, ManyParametersWarning, ConstantPredictionWarning):
+    for said_below in (BoundWarning, ManyParametersWarning, ConstantPredictionWarning, NoGainWarning):
         warnings.simplefilter("ignore", said_below)
     experiment = run_experiment(
         training_table(data, target, task.value, machine, **reading),

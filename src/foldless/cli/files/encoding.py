@@ -10,8 +10,8 @@ is the number of its level (-1 if it did not occur in training); a missing value
 ``KernelRegressor`` are fitted to, with the categories as ``categorical_features``: the same model as of a data frame.
 
 The *indicators* are for machines whose kernel reads numbers only. Two levels become one 0/1 column named ``column=level``, and more
-become one such column each. A missing value is filled, and a further column, 1 for the rows where it was missing and 0
-elsewhere, lets the machine learn from the gap.
+become one such column each. A level that did not occur in training is 0.5, halfway, in the one column, and 0 in each of several. A
+missing value is filled, and a further column, 1 for the rows where it was missing and 0 elsewhere, lets the machine learn from the gap.
 """
 
 from collections import Counter
@@ -39,10 +39,9 @@ from foldless.cli.files.sheet import NUMERIC_MIN_FRACTION, Column, Sheet, is_num
 from foldless.cli.files.written_numbers import is_form
 from foldless.core.contracts import Matrix, Vector
 from foldless.core.errors import DataError
+from foldless.estimators.advice import CATEGORY_MAX_LEVELS
 from foldless.estimators.columns import UNKNOWN_CODE
 
-# Above this many levels, a text column with more levels than half the rows is an identifier.
-CATEGORY_MAX_LEVELS = 20
 # Texts of at least this many words on average are free text.
 FREE_TEXT_MIN_WORDS = 4
 IDENTIFIERS = "identifiers"
@@ -168,6 +167,15 @@ class Encoder:
             start = end
         return hstack(blocks, len(values))
 
+    def filled_from(self, values: Matrix) -> Self:
+        """Return the encoder that fills missing numbers and categories with what is usual in these rows of values."""
+        firsts = np.cumsum([0, *(len(code.value_names) for code in self.codes)])[:-1]
+        codes = [
+            replace(code, fill=_usual(code, values[:, first])) if code.value_names else code
+            for code, first in zip(self.codes, firsts)
+        ]
+        return replace(self, codes=tuple(codes))
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain data: dictionaries, lists, texts, numbers."""
         columns = [
@@ -277,6 +285,16 @@ def _learn_number(sheet: Sheet, column: Column) -> Code:
         raise UnusableColumn(*error.args) from None
     values = values[~np.isnan(values)]
     return Code(column.name, "number", fill=_mean(values), form=column.form)
+
+
+def _usual(code: Code, values: Vector) -> float | str | None:
+    """Return the mean or the most frequent level of the present values; what was known before if there are none."""
+    present = values[~np.isnan(values)]
+    if code.fill is None or code.kind == "date" or not len(present):
+        return code.fill
+    if code.kind == "number":
+        return _mean(present)
+    return code.levels[np.bincount(present.astype(np.intp), minlength=len(code.levels)).argmax()]
 
 
 def _mean(values: Vector) -> float:
@@ -408,8 +426,9 @@ def _indicators(code: Code, values: Matrix) -> Matrix:
     first = np.where(missing, _filled_value(code), values[:, 0]) if missing.any() else values[:, 0]
     if code.kind != "category":
         return hstack([first[:, None], values[:, 1:], *gaps], len(values))
-    start = len(code.levels) - len(code.shown)
-    shown = [np.equal(first, start + i).astype(np.float64)[:, None] for i in range(len(code.shown))]
+    if len(code.levels) == 2:
+        return hstack([np.where(first == UNKNOWN_CODE, 0.5, first)[:, None], *gaps], len(values))
+    shown = [np.equal(first, code.levels.index(level)).astype(np.float64)[:, None] for level in code.shown]
     return hstack([*shown, *gaps], len(values))
 
 
@@ -441,11 +460,11 @@ class IndicatorColumns(TransformerMixin, BaseEstimator):
         return self.encoder.indicators(X)
 
 
-def unknown_levels(column: Column, code: Code) -> list[str]:
-    """Return the texts of a column that its code has no level for."""
+def unseen_levels(column: Column, code: Code) -> Counter[str]:
+    """Return how many rows have each text of a column that its code has no level for."""
     if code.kind != "category" or not code.value_names:
-        return []
-    return sorted({cell for cell in texts(column) if cell is not None} - set(code.levels))
+        return Counter()
+    return Counter(cell for cell in texts(column) if cell is not None and cell not in code.levels)
 
 
 def hstack(blocks: Iterable[Matrix], n_rows: int) -> Matrix:

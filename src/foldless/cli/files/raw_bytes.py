@@ -1,4 +1,8 @@
-"""The bytes of a file: unpacked if it is gzipped, never from a device, and never more than a table can have."""
+"""The bytes of a file: unpacked if it is gzipped, never from a device, and never more than a table can have.
+
+pyarrow and pandas open and unpack files as well, but read a device or an archive that unpacks without end until memory is full. The
+limits here come first, and whatever library reads the format gets bytes that it can hold.
+"""
 
 import gzip
 import io

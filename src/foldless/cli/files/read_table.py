@@ -1,5 +1,6 @@
 """Files -> arrays, for the command line: ``read_table`` to train on, ``read_new`` to predict."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -17,7 +18,7 @@ from foldless.cli.files.encoding import (
     missing_mask,
     numbers,
     texts,
-    unknown_levels,
+    unseen_levels,
 )
 from foldless.cli.files.formats import read_sheet, read_sheets
 from foldless.cli.files.sheet import Column, PathLike, Sheet, check_size, count, numbered, show
@@ -42,12 +43,15 @@ LISTED_MAX_NAMES = 8
 class Table:
     """A file as arrays, with its encoding and, as notes, the decisions that were made while reading it.
 
+    ``reading_notes`` are all notes but those on missing values, which follow from ``missing`` and the encoder.
+
     ``values`` are numbers, parts of dates and codes of categories, with NaN where they are missing: what ``KernelClassifier`` and
     ``KernelRegressor`` take, with ``categorical_features=table.encoder.categorical``. ``X``, whose columns are ``feature_names``, is
     for everything else: categories are columns of 0 and 1, and missing values are filled; see :mod:`foldless.cli.files.encoding`.
     ``missing`` counts the missing values of the columns that have any; ``dropped`` names columns that were left out on request,
     or because they cannot be used. ``verdicts`` has a line for every column of the file. ``ids`` are the names of the rows and
-    ``rows`` their numbers in the file, from 0; None if all rows were read.
+    ``rows`` their numbers in the file, from 0; None if all rows were read. ``unseen`` counts, for rows to predict, the rows of each level
+    that did not occur in training, by column.
     """
 
     values: Matrix
@@ -56,12 +60,13 @@ class Table:
     target_name: str | None
     task: str | None
     encoder: Encoder
-    notes: list[str] = field(default_factory=list)
+    reading_notes: list[str] = field(default_factory=list)
     missing: dict[str, int] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
     verdicts: dict[str, str] = field(default_factory=dict)
     ids: list[str] | None = None
     rows: Sequence[int] | None = None
+    unseen: dict[str, Counter[str]] = field(default_factory=dict)
 
     @property
     def n_rows(self) -> int:
@@ -77,6 +82,20 @@ class Table:
     def places(self) -> NDArray[np.intp]:
         """The numbers of the rows in the file, from 0."""
         return np.arange(self.n_rows) if self.rows is None else np.asarray(self.rows, dtype=np.intp)
+
+    @property
+    def notes(self) -> list[str]:
+        """Decisions that were made while reading the file, one line each."""
+        filled = (
+            _gap_note(code, self.missing[code.name])
+            for code in self.encoder.codes
+            if code.name in self.missing
+        )
+        return [*filled, *self.reading_notes]
+
+    def filled_from(self, rows: NDArray[np.intp]) -> "Table":
+        """Return the table whose missing values are filled with what is usual in some rows, those to train on."""
+        return replace(self, encoder=self.encoder.filled_from(self.values[rows]))
 
     def target(self) -> tuple[NDArray[Any], str]:
         """Return the target and the task; raise if the table has no target."""
@@ -139,7 +158,10 @@ def read_table(
     """
     if task not in ("auto", *TASKS):
         raise DataError(f"task must be one of auto, {', '.join(TASKS)}; got {show(task)}.")
-    sheet = read_sheet(path, delimiter=delimiter, header=header, max_rows=max_rows, max_memory=max_memory)
+    wanted = [name for name in (target, id_column, *drop) if name is not None]
+    sheet = read_sheet(
+        path, delimiter=delimiter, header=header, max_rows=max_rows, max_memory=max_memory, wanted=wanted
+    )
     ids = None if id_column is None else _ids(sheet, id_column)
     sheet = _without(sheet, [*drop, *([] if id_column is None else [id_column])])
     sheet = replace(sheet, columns=tuple(parsed(sheet, column) for column in sheet.columns))
@@ -156,7 +178,7 @@ def read_table(
             target_errors[target] = error
     if sheet.n_rows < MIN_ROWS:
         raise DataError(
-            f"{path}: {sheet.n_rows} rows; a machine needs at least {MIN_ROWS}. Is the header right?"
+            f"{path}: {count(sheet.n_rows, 'row')}; a machine needs at least {MIN_ROWS}. Is the header right?"
         )
     features = [column for column in sheet.columns if column.name != target]
     codes, unusable = learn_codes(sheet, features, impute, drop_unusable, target_errors)
@@ -199,11 +221,11 @@ def read_new(path: PathLike, encoder: Encoder) -> Iterator[Table]:
     """Yield the rows of a file to predict, encoded as the training file was; ``y`` is None even if the target is there.
 
     Parquet files come in parts of limited size, others as one table. Columns are found by name, in any order; other columns
-    are ignored with a note. A level that did not occur in training is no level, with a note; in a category of two levels it is an
-    error.
+    are ignored with a note. A level that did not occur in training is no level, and is counted in ``unseen``.
     """
     n_rows = 0
-    for sheet in read_sheets(path, PART_MAX_CELLS // max(1, len(encoder.feature_names))):
+    wanted = [code.name for code in encoder.codes if code.value_names]
+    for sheet in read_sheets(path, PART_MAX_CELLS // max(1, len(encoder.feature_names)), wanted):
         if sheet.n_rows:
             n_rows += sheet.n_rows
             yield _new_rows(sheet, encoder)
@@ -214,7 +236,8 @@ def read_new(path: PathLike, encoder: Encoder) -> Iterator[Table]:
 def _new_rows(sheet: Sheet, encoder: Encoder) -> Table:
     columns = [like_training(sheet, *pair) for pair in zip(_matching(sheet, encoder), encoder.codes)]
     pairs = list(zip(columns, encoder.codes))
-    notes = [note for pair in pairs for note in (*_unknown_notes(sheet, *pair), *_filled_notes(*pair))]
+    notes = [note for pair in pairs for note in _filled_notes(*pair)]
+    unseen = {code.name: found for column, code in pairs if (found := unseen_levels(column, code))}
     values = _encoded(sheet, columns, encoder)
     ids = None if encoder.id_name is None else _ids(sheet, encoder.id_name)
     names = {code.name for code in encoder.codes} | {encoder.target_name, encoder.id_name}
@@ -222,7 +245,15 @@ def _new_rows(sheet: Sheet, encoder: Encoder) -> Table:
     if ignored:
         notes.append(f"not used, because the model does not know them: {', '.join(ignored)}")
     return Table(
-        values, None, encoder.feature_names, encoder.target_name, encoder.task, encoder, notes, ids=ids
+        values,
+        None,
+        encoder.feature_names,
+        encoder.target_name,
+        encoder.task,
+        encoder,
+        notes,
+        ids=ids,
+        unseen=unseen,
     )
 
 
@@ -285,17 +316,6 @@ def _matching(sheet: Sheet, encoder: Encoder) -> list[Column]:
     return [by_name.get(code.name, Column(code.name, zeros)) for code in encoder.codes]
 
 
-def _unknown_notes(sheet: Sheet, column: Column, code: Code) -> list[str]:
-    unknown = unknown_levels(column, code)
-    if not unknown:
-        return []
-    what = f"column {show(code.name)}: {', '.join(map(show, unknown[:3]))}"
-    if len(code.levels) == 2:
-        expected = " or ".join(map(show, code.levels))
-        raise DataError(f"{sheet.path}: {what} in a column that was {expected} in training. Correct it.")
-    return [f"{what} did not occur in training; encoded as no level"]
-
-
 def _notes(sheet: Sheet, features: list[Column], codes: Sequence[Code]) -> list[str]:
     notes = []
     if sheet.lines and sheet.lines[0] == 1 and sheet.names == numbered(len(sheet.names)):
@@ -306,11 +326,7 @@ def _notes(sheet: Sheet, features: list[Column], codes: Sequence[Code]) -> list[
 
 
 def _column_notes(sheet: Sheet, column: Column, code: Code) -> Iterator[str]:
-    what, filled = f"column {show(code.name)}", int(missing_mask(column).sum())
-    if filled and code.kind == "category":
-        yield f"{what}: {count(filled, 'missing value')}; the model is told where"
-    elif filled:
-        yield f"{what}: {count(filled, 'missing value')} filled with {_fill(code)}"
+    what = f"column {show(code.name)}"
     if not code.value_names:
         yield f"{what} is always {show(code.levels[0])} and was left out"
     if column.note:
@@ -320,6 +336,12 @@ def _column_notes(sheet: Sheet, column: Column, code: Code) -> Iterator[str]:
     if code.kind == "number":
         rows = np.arange(sheet.n_rows) if sheet.rows is None else np.asarray(sheet.rows)
         yield from _number_notes(what, numbers(sheet, column), rows)
+
+
+def _gap_note(code: Code, n_missing: int) -> str:
+    """Return a note on a column of the training file with missing values."""
+    done = "; the model is told where" if code.kind == "category" else f" filled with {_fill(code)}"
+    return f"column {show(code.name)}: {count(n_missing, 'missing value')}{done}"
 
 
 def _filled_notes(column: Column, code: Code) -> list[str]:

@@ -3,7 +3,7 @@
 import math
 import os
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -127,6 +127,22 @@ class Sheet:
             else None
         )
         return f"row {place + 1}" if part is None else part.where(place)
+
+    def named_by_first_row(self, wanted: Iterable[str]) -> "Sheet":
+        """Return the sheet with names from its first row, if no header was recognised and that row holds all wanted names.
+
+        A header with numbers in it, such as pandas writes for columns without names, is only recognised in this way.
+        """
+        if self.lines is None or not self.n_rows or self.names != numbered(len(self.names)):
+            return self
+        first = [column.cells[0] for column in self.columns]
+        if not {*wanted} or not {*wanted} <= {*first}:
+            return self
+        columns = [
+            replace(column, name=str(name or f"column {j}"), cells=column.cells[1:])
+            for j, (name, column) in enumerate(zip(first, self.columns), 1)
+        ]
+        return replace(self, columns=tuple(columns), lines=self.lines[1:])
 
     def kept(self, rows: NDArray[np.intp]) -> "Sheet":
         """Return the sheet with some of its rows, which keep the numbers they have in the file."""

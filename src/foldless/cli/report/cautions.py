@@ -46,7 +46,7 @@ def _no_better_than_guessing(findings: Findings) -> Iterator[str]:
     if find("error", ours).value >= guessed:
         yield (
             f"By its answers it is no better than always predicting the most frequent class, which is wrong for {percent(guessed)} of the "
-            f"rows.{_rare_class(findings, guessed)}"
+            f"rows.{_rare_class(findings, guessed)}{_turned_around(findings)}"
         )
 
 
@@ -59,6 +59,19 @@ def _rare_class(findings: Findings, guessed: float) -> str:
     if area.low <= 0.5:
         return ""
     return f" But its probabilities tell rows apart (AUC {area.value:.3f}): choose a threshold by the costs of mistakes, as the report does."
+
+
+def _turned_around(findings: Findings) -> str:
+    """Return where an AUC below 0.5 comes from that no held-out rows contradict."""
+    ours = findings.ours
+    if (
+        ours is None
+        or ours.probabilities is None
+        or findings.held_out is not None
+        or find("AUC", ours).high >= 0.5
+    ):
+        return ""
+    return " The AUC below 0.5 comes from leaving rows out: without a row its class is rarer, and a model that knows nothing else predicts another one."
 
 
 def _held_out_worse(findings: Findings) -> Iterator[str]:
@@ -98,7 +111,11 @@ def _regularisation_at_bound(findings: Findings) -> Iterator[str]:
 
 
 def _length_scales_at_bound(findings: Findings) -> Iterator[str]:
-    named = parameters(findings.experiment.estimator.selection_)
+    experiment = findings.experiment
+    named = parameters(experiment.estimator.selection_)
+    # Where columns are prepared for it, the kernel was chosen too: others were tried and are no better.
+    if experiment.sees_categories:
+        return
     # Among many length scales, those at the upper bound belong to columns that do not matter, which is no reason to worry.
     if len(named) > RANGE_MIN_PARAMETERS:
         return

@@ -113,10 +113,17 @@ def _date_ticks(axis: Axis) -> list[tuple[float, str]]:
 
 
 def _even_places(axis: Axis) -> list[float]:
+    """Return multiples of a round step.
+
+    Examples
+    --------
+    >>> _even_places(Axis("", 0.0, 11.0)), _even_places(Axis("", 0.0, 11.0, whole=True))
+    ([0.0, 2.5, 5.0, 7.5, 10.0], [0.0, 5.0, 10.0])
+    """
     raw = (axis.high - axis.low) / TICKS
     power = 10.0 ** math.floor(math.log10(raw))
-    step = power * next(m for m in (1, 2, 2.5, 5, 10) if m * power >= raw * 0.999)
-    step = max(step, 1.0) if axis.whole else step
+    steps = [power * m for m in (1, 2, 2.5, 5, 10) if m * power >= raw * 0.999]
+    step = next(step for step in (*steps, 1.0) if not axis.whole or float(step).is_integer())
     first, last = math.ceil(axis.low / step - 1e-9), math.floor(axis.high / step + 1e-9)
     return [round(i * step, 12) for i in range(first, last + 1)]
 

@@ -34,6 +34,7 @@ from foldless.core.text_columns import naming_text_columns
 from foldless.criteria import CV
 from foldless.criteria.base import Criterion
 from foldless.estimators.advice import scale_warning, warn_about
+from foldless.estimators.attribute_names import AttributeNamesMixin
 from foldless.estimators.callbacks import CallbackMixin, both
 from foldless.estimators.doc_links import DocLinkMixin
 from foldless.estimators.kernel_search.ensemble import Ensemble, members_and_weights
@@ -49,7 +50,7 @@ from foldless.estimators.kernel_search.strategies import build_runs
 from foldless.estimators.parameter_names import ParameterNamesMixin
 from foldless.estimators.uncertainty.halves import check_points_are_given, halves, splits
 from foldless.estimators.uncertainty.left_out_mixin import LeftOutMixin
-from foldless.estimators.validation import check_options, checked_weights
+from foldless.estimators.validation import check_labels_present, check_options, checked_weights
 from foldless.searches.base import Search
 from foldless.tuning.progress import progress
 from foldless.tuning.result import Trials
@@ -70,7 +71,13 @@ def _has(method: str) -> Callable[["KernelSearch"], bool]:
 
 
 class KernelSearch(
-    LeftOutAnswers, DocLinkMixin, ParameterNamesMixin, CallbackMixin, MetaEstimatorMixin, BaseEstimator
+    LeftOutAnswers,
+    AttributeNamesMixin,
+    DocLinkMixin,
+    ParameterNamesMixin,
+    CallbackMixin,
+    MetaEstimatorMixin,
+    BaseEstimator,
 ):
     r"""Choose the parameters of a kernel machine by a criterion that needs no folds.
 
@@ -272,6 +279,7 @@ class KernelSearch(
         X, y = indexable(X, y)
         if y is None:
             raise ValueError("KernelSearch requires y to be passed, but the target y is None.")
+        check_labels_present(y)
         if _num_samples(X) < MIN_ROWS:
             raise ValueError(
                 f"KernelSearch needs at least {MIN_ROWS} rows to choose parameters, got n_samples = {_num_samples(X)}."

@@ -51,6 +51,19 @@ class LearningCurve:
     rows: Vector
     losses: Matrix
 
+    def __repr__(self) -> str:
+        """Return the mean losses with their standard errors.
+
+        Examples
+        --------
+        >>> LearningCurve(np.array([10.0, 20.0]), np.array([[3.0, 2.0], [1.0, 1.0]]))
+        LearningCurve: 2 ± 1 with 10 rows, 1.5 ± 0.5 with 20 rows
+        """
+        found = zip(self.rows, self.values, self.standard_errors)
+        return "LearningCurve: " + ", ".join(
+            f"{value:.3g} ± {error:.2g} with {n:.0f} rows" for n, value, error in found
+        )
+
     @cached_property
     def values(self) -> Vector:
         """Mean losses (m,)."""

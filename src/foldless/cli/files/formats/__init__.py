@@ -4,7 +4,7 @@ The content decides where it is unmistakable, the suffix otherwise. No pickle is
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -33,6 +33,7 @@ def read_sheet(
     header: bool | None = None,
     max_rows: int | None = None,
     max_memory: float | None = None,
+    wanted: Sequence[str] = (),
 ) -> Sheet:
     """Read a file in any of the formats, or a directory of Parquet files.
 
@@ -47,6 +48,8 @@ def read_sheet(
         Rows of Parquet files to keep, drawn at random. Other files are read whole.
     max_memory : float, optional
         Gigabytes that a fit to rows of Parquet files may take; by default 8.
+    wanted : sequence of str
+        Columns that there should be: a first row that holds their names is the header of delimited text.
     """
     files = _parquet_paths(Path(path))
     if files:
@@ -61,13 +64,16 @@ def read_sheet(
     else:
         text, note = _decode(path, raw)
         sheet = replace(_text(path, text, delimiter, header), note=note)
+        sheet = sheet.named_by_first_row(wanted if header is None else ())
     return _checked(sheet)
 
 
-def read_sheets(path: PathLike, rows: int) -> Iterator[Sheet]:
-    """Yield the rows of a file: those of Parquet files at most ``rows`` at a time, of other formats all at once."""
+def read_sheets(path: PathLike, rows: int, wanted: Sequence[str]) -> Iterator[Sheet]:
+    """Yield the rows of a file: those of Parquet files at most ``rows`` at a time, of other formats all at once; see :func:`read_sheet`."""
     files = _parquet_paths(Path(path))
-    return map(_checked, parquet_sheets(path, files, rows)) if files else iter([read_sheet(path)])
+    return (
+        map(_checked, parquet_sheets(path, files, rows)) if files else iter([read_sheet(path, wanted=wanted)])
+    )
 
 
 def _parquet_paths(path: Path) -> list[Source]:

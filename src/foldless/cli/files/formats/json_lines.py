@@ -7,12 +7,15 @@ from foldless.cli.files.sheet import PathLike, Sheet, check_size
 from foldless.core.errors import DataError, reason
 from foldless.core.optional_imports import import_extra
 
+PANDAS_ADVICE = 'pandas writes them by to_json(path, orient="records", lines=True).'
 ADVICE = 'Expected an object on every line, such as {"age": 42, "class": "yes"}.'
 
 
 def read_json_lines(path: PathLike, text: str) -> Sheet:
     """Read the fields of the objects as columns; a field that an object lacks is missing."""
     pa, json = import_extra("pyarrow", "cli"), import_extra("pyarrow.json", "cli")
+    if text.lstrip().startswith("["):
+        raise DataError(f"{path}: a JSON array, not JSON lines. {ADVICE} {PANDAS_ADVICE}")
     raw = text.encode()
     # One block, because an object must not straddle two.
     options = json.ReadOptions(use_threads=False, block_size=len(raw) + 1)
