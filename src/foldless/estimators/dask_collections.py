@@ -5,6 +5,7 @@ computed again, so that a worker that dies costs time and nothing else.
 """
 
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
@@ -90,7 +91,7 @@ def lazy_on_dask(method: Method) -> Method:
 
 def lazy_rows(compute: Callable[[Any], np.ndarray], X: Any) -> Any:
     """Return ``compute`` of every partition as a Dask array."""
-    return _lazy_array(compute, compute(_example_rows(X)), _parts(X), _row_counts(X))
+    return _lazy_array(compute, _example_result(compute, X), _parts(X), _row_counts(X))
 
 
 def _lazy_array(
@@ -119,6 +120,13 @@ def _is_dask_frame(X: Any) -> bool:
 def _example_rows(X: Any) -> Any:
     """Return a few rows of the collection's kind, for the shape and type of what comes out."""
     return X._meta_nonempty if _is_dask_frame(X) else np.zeros((1, *X.shape[1:]), X.dtype)
+
+
+def _example_result(compute: Callable[[Any], np.ndarray], X: Any) -> np.ndarray:
+    """Return what comes out for a few invented rows, whose values are nobody's concern."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return compute(_example_rows(X))
 
 
 def _parts(X: Any) -> list[Any]:
@@ -359,7 +367,7 @@ class Collection:
         """Return ``compute`` of the rows, the targets, and the weights or None, as Dask arrays with the same partitions."""
         of_rows, of_targets, of_weights = zip(*self.parts, strict=True)
         sizes = [size.rows for size in self.sizes]
-        points = _lazy_array(compute, compute(_example_rows(X)), of_rows, sizes)
+        points = _lazy_array(compute, _example_result(compute, X), of_rows, sizes)
         targets = _lazy_array(np.asarray, np.asarray(_example_rows(y)), of_targets, sizes)
         weights = None if sample_weight is None else _lazy_array(np.asarray, np.ones(1), of_weights, sizes)
         return points, targets, weights
