@@ -81,6 +81,19 @@ def test_many_free_length_scales_are_told_on_the_terminal(machine, option, what,
     assert "Probably fewer than 90 %" in words
 
 
+def test_rough_left_out_models_are_told_on_the_terminal(desk, capsys, rng):
+    """Among a dozen classes of five rows each, one step does not replace a refit, and the advice is not a line of Python."""
+    centres = rng.normal(size=(12, 2))
+    rows = [f"{a},{b},c{i}" for i, c in enumerate(centres) for a, b in c + 0.3 * rng.normal(size=(5, 2))]
+    (desk / "classification.csv").write_text("\n".join(["a,b,y", *rows]), encoding="utf-8")
+    tuned("logistic")
+    capsys.readouterr()
+    assert run(["predict", "m.skops", "new.csv", "--sets", "0.8"]) == 0
+    err = " ".join(capsys.readouterr().err.split())
+    assert "of the training rows the fit without them is known only roughly" in err
+    assert "refit_left_out" not in err
+
+
 def test_json_has_them_too_and_null_for_infinity(desk, capsys):
     tuned("ridge")
     capsys.readouterr()

@@ -289,9 +289,16 @@ class FreeParametersWarning(UncertaintyWarning):
 
 
 class LeverageWarning(UncertaintyWarning):
-    """Rows whose left-out outputs are a rough approximation."""
+    """Rows whose left-out outputs are a rough approximation.
+
+    Attributes
+    ----------
+    share : float
+        Of all rows.
+    """
 
     def __init__(self, share: float, leverage: float, step: float):
+        self.share = share
         super().__init__(
             f"{share:.1%} of the rows have a leverage above {leverage:g}, or an output that a second step would move by more than "
             f"{step:g}: one step is a rough approximation of the fit without them. Call refit_left_out() to refit just these."

@@ -95,8 +95,6 @@ def uncertainty(
     machine, points = model[-1], model[:-1].transform(X)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UncertaintyWarning)
-        # Its advice is a line of Python; the sentence about the guarantee says that the left-out models are approximate.
-        warnings.simplefilter("ignore", LeverageWarning)
         found: Columns = {}
         said = []
         if interval is not None:
@@ -109,7 +107,17 @@ def uncertainty(
                 raise DataError("--sets is for classes, and this model predicts numbers. Use --interval.")
             found |= {"set": _classes_of(machine, points, sets)}
             said.append(promise(machine, sets))
-    return found, [*(str(warning.message) for warning in caught), *said]
+    return found, [*(_in_words(warning.message) for warning in caught), *said]
+
+
+def _in_words(warning: Warning | str) -> str:
+    """Return what a warning says, without advice that is a line of Python."""
+    if not isinstance(warning, LeverageWarning):
+        return str(warning)
+    return (
+        f"for {warning.share:.0%} of the training rows the fit without them is known only roughly, so that intervals and sets may hold "
+        "less than they say."
+    )
 
 
 def _interval_columns(machine: IntervalMixin, points: Any, level: float) -> Columns:
