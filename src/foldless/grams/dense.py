@@ -10,7 +10,10 @@ The covariance as an array is, for weights that matter and for weights that hard
 .. math:: V_0 = S^{-1} (I - B^{-1}) S^{-1},  \tag{2}
 .. math:: V_0 = K - K S B^{-1} S K:  \tag{3}
 
-the first cancels where a point has no leverage, the second where :math:`w_i K_{ii}` is large.
+the first cancels where a point has no leverage, the second where :math:`w_i K_{ii}` is large. Where the first does not, with
+:math:`R = I - S V S` and :math:`H = I - V W = S^{-1} R S`,
+
+.. math:: H' E H = S R\, E W^{-1} R S.  \tag{4}
 
 ``K`` is centred first, which changes nothing in exact arithmetic and saves ten digits for wide kernels.
 """
@@ -372,12 +375,29 @@ class DenseFactor(Factor):
         block = self._core[np.ix_(rows, rows)]
         return block - np.multiply.outer(self._g[rows], self._g[rows] / self._sigma) if self.bias else block
 
+    @cached_property
+    def _R(self) -> Matrix:
+        """``I - S V S`` as an array."""
+        if not self.bias:
+            return self._core
+        return self._core - np.multiply.outer(self._g, self._g / self._sigma)
+
     def sandwich(self, e: Vector) -> Vector:
         """Return the diagonal of ``V diag(e) V``."""
-        return np.einsum("ij,ij,j->i", self.V, self.V, e)
+        if len(self._light):
+            return np.einsum("ij,ij,j->i", self.V, self.V, e)
+        # That of (I - R) E W^{-1} (I - R) W^{-1}; the signs do not matter.
+        M = self._R.copy()
+        M.flat[:: len(M) + 1] = 1 - self.inverse_diag()
+        return np.einsum("ij,ij,j->i", M, M, e / self.w) / self.w
 
     def congruence(self, e: Vector) -> Matrix:
-        """Return ``H' diag(e) H`` with ``H = I - V W``, as an array."""
+        """Return ``H' diag(e) H`` with ``H = I - V W``, as an array; eq. (4), unless that would cancel."""
+        if not len(self._light):
+            T = weighted_square(self._R, e / self.w)
+            T *= self.s
+            T *= self.s[:, None]
+            return T
         VW = self.V * self.w
         T = weighted_square(VW, e)
         VW *= e[:, None]
