@@ -188,7 +188,7 @@ def test_scores_are_those_of_left_out_predictions(kind, data):
     assert loss.standard_error == pytest.approx(np.log(model.loo_own_proba_).std(ddof=1) / np.sqrt(60))
     area = model.loo_score("roc_auc_ovr")
     assert area.value == pytest.approx(roc_auc_score(y, model.loo_proba_, multi_class="ovr"))
-    assert np.isnan(area.standard_error)
+    assert 0 < area.standard_error < 0.1
     assert model.loo_score(lambda truth, guess: float(np.mean(truth == guess))).value == found.value
     assert model.loo_score(make_scorer(lambda t, g: float(np.sum(t == g)))).value == right.sum()
 
@@ -200,7 +200,33 @@ def test_regressors_have_scores_with_standard_errors(noisy_curve):
     found = model.loo_score("neg_mean_squared_error")
     assert found.value == pytest.approx(-squares.mean())
     assert found.standard_error == pytest.approx(squares.std(ddof=1) / np.sqrt(40))
-    assert model.loo_score("r2").value == pytest.approx(1 - squares.sum() / np.sum((y - y.mean()) ** 2))
+    r2 = model.loo_score("r2")
+    assert r2.value == pytest.approx(1 - squares.sum() / np.sum((y - y.mean()) ** 2))
+    assert 0 < r2.standard_error < 1 - r2.value
+    # Without one row at a time the jackknife of a mean is its usual standard error.
+    by_hand = model.loo_score(lambda truth, guess: float(np.mean((truth - guess) ** 2)))
+    assert by_hand.standard_error == pytest.approx(found.standard_error)
+
+
+def test_the_jackknife_gives_the_spread_of_an_area(rng):
+    """Fifty groups know a standard error to a tenth; the limit is three times that."""
+
+    def drawn():
+        y = np.arange(300) % 3 == 0
+        return y, rng.normal(size=300) + y
+
+    areas = [roc_auc_score(*drawn()) for _ in range(1000)]
+    y, decision = drawn()
+    classes, counts = np.array([False, True]), np.ones(300)
+    found = loo_score("roc_auc", left_out_classifier(classes, decision, None), y, counts)
+    assert found.value == pytest.approx(roc_auc_score(y, decision))
+    assert found.standard_error == pytest.approx(np.std(areas), rel=0.3)
+
+
+def test_a_metric_that_does_not_exist_without_some_rows_has_no_standard_error():
+    y = np.arange(20) == 7
+    model = left_out_classifier(np.array([False, True]), np.where(y, 1.0, -1.0), None)
+    assert np.isnan(loo_score("roc_auc", model, y, np.ones(20)).standard_error)
 
 
 @pytest.mark.parametrize("metric", PER_ROW)

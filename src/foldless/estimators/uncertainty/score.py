@@ -1,5 +1,14 @@
-"""Any metric of scikit-learn over the left-out predictions of all rows, pooled, with a standard error where it is a mean."""
+r"""Any metric of scikit-learn over the left-out predictions of all rows, pooled, with a standard error.
 
+A metric that is a mean over rows has the standard error of that mean. For any other the rows are cut at random into G groups (up to 200
+rows each is a group), and with :math:`\theta_g` the metric without group g
+
+.. math:: s^2 = \frac{G - 1}{G} \sum_g (\theta_g - \bar\theta)^2  \tag{1}
+
+is the jackknife's estimate, good for metrics that change smoothly with the shares of the rows, such as areas and ratios of means.
+"""
+
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -10,10 +19,13 @@ from sklearn.metrics import get_scorer, get_scorer_names, make_scorer
 
 from foldless.core.contracts import Matrix, Vector
 from foldless.core.errors import DataError, did_you_mean
+from foldless.core.gram import Rows
 
 # The modules of scikit-learn's metrics by what they compare.
 CLASS_METRICS = ("sklearn.metrics._classification", "sklearn.metrics._ranking")
 NUMBER_METRICS = ("sklearn.metrics._regression",)
+# Up to so many rows each is a group of eq. (1); otherwise there are so many groups, and the standard error is known to a tenth.
+ONE_BY_ONE_MAX_ROWS, JACKKNIFE_GROUPS = 200, 50
 
 
 class LooScore(NamedTuple):
@@ -23,7 +35,8 @@ class LooScore(NamedTuple):
     ----------
     value : float
     standard_error : float
-        Of the mean over rows; NaN if the metric is no such mean, or if all rows together count no more than one.
+        Of the mean over rows, or by the jackknife for a metric that is no such mean; NaN if all rows together count no more than
+        one, or if the metric does not exist without some of them.
     """
 
     value: float
@@ -38,6 +51,11 @@ class _LeftOutClassifier(ClassifierMixin, BaseEstimator):
         self.decision = decision
         self.probabilities = probabilities
         self.classes_ = classes
+
+    def take(self, rows: Rows) -> "_LeftOutClassifier":
+        """Return the predictions for some of the rows."""
+        P = self.probabilities
+        return _LeftOutClassifier(self.classes, self.decision[rows], None if P is None else P[rows])
 
     def predict(self, X: Any) -> np.ndarray:
         top = self.decision > 0 if self.decision.ndim == 1 else np.argmax(self.decision, axis=1)
@@ -58,6 +76,10 @@ class _LeftOutRegressor(RegressorMixin, BaseEstimator):
     def __init__(self, predictions: np.ndarray) -> None:
         self.predictions = predictions
         self.fitted_ = True
+
+    def take(self, rows: Rows) -> "_LeftOutRegressor":
+        """Return the predictions for some of the rows."""
+        return _LeftOutRegressor(self.predictions[rows])
 
     def predict(self, X: Any) -> np.ndarray:
         return self.predictions
@@ -88,10 +110,40 @@ def loo_score(metric: str | Callable[..., float], model: Any, y: np.ndarray, cou
     """
     scorer = _scorer_of(metric)
     _check_suits(metric, scorer, model, y)
-    weights = {} if np.all(counts == 1) else {"sample_weight": counts}
-    value = float(scorer(model, np.zeros((len(y), 1)), y, **weights))
+    value = _score(scorer, model, y, counts)
     per_row = PER_ROW.get(metric) if isinstance(metric, str) else None
-    return LooScore(value, np.nan if per_row is None else _standard_error(per_row(model, y), counts))
+    if per_row is not None:
+        return LooScore(value, _standard_error(per_row(model, y), counts))
+    return LooScore(value, _jackknife_error(scorer, model, y, counts))
+
+
+def _score(scorer: Any, model: Any, y: np.ndarray, counts: Vector) -> float:
+    weights = {} if np.all(counts == 1) else {"sample_weight": counts}
+    return float(scorer(model, np.zeros((len(y), 1)), y, **weights))
+
+
+def _jackknife_error(scorer: Any, model: Any, y: np.ndarray, counts: Vector) -> float:
+    """Return the standard error of a score; eq. (1)."""
+    one_by_one = len(y) <= ONE_BY_ONE_MAX_ROWS
+    rows = np.random.default_rng(0).permutation(len(y))
+    groups = list(rows[:, None]) if one_by_one else np.array_split(rows, JACKKNIFE_GROUPS)
+    found = []
+    with warnings.catch_warnings():
+        # What scikit-learn says about a metric without some of the rows was said about all of them, or is seen in its value.
+        warnings.simplefilter("ignore")
+        for group in groups:
+            left = counts.astype(float)
+            # Of equal rows one is left out at a time.
+            left[group] -= np.minimum(left[group], 1.0) if one_by_one else left[group]
+            rest = np.flatnonzero(left > 0)
+            try:
+                found.append(_score(scorer, model.take(rest), y[rest], left[rest]))
+            except ValueError:
+                return np.nan
+    times = counts[rows] if one_by_one else np.ones(len(groups))
+    total = times.sum()
+    deviations = np.array(found) - np.average(found, weights=times)
+    return float(np.sqrt((total - 1) / total * (times @ deviations**2))) if total > 1 else np.nan
 
 
 def _scorer_of(metric: str | Callable[..., float]) -> Any:
