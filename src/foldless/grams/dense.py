@@ -357,10 +357,7 @@ class DenseFactor(Factor):
 
     @cached_property
     def _resolvent(self) -> Matrix:
-        A = self._core
-        if self.bias:
-            A = A - np.multiply.outer(self._g, self._g / self._sigma)
-        return self.s[:, None] * A * self.s
+        return self.s[:, None] * self._R * self.s
 
     def block(self, rows: Rows) -> Matrix:
         """Return ``A[rows][:, rows]``."""
@@ -372,8 +369,7 @@ class DenseFactor(Factor):
 
     def inverse_block(self, rows: Rows) -> Matrix:
         """Return ``(I - S V S)[rows][:, rows]``."""
-        block = self._core[np.ix_(rows, rows)]
-        return block - np.multiply.outer(self._g[rows], self._g[rows] / self._sigma) if self.bias else block
+        return self._R[np.ix_(rows, rows)]
 
     @cached_property
     def _R(self) -> Matrix:

@@ -268,8 +268,7 @@ class LastFit:
 
     def most_landmarks(self, machine: Machine) -> int:
         """Return as many landmarks as are affordable."""
-        operations = LANDMARK_MAX_OPERATIONS * max(1.0, self._total / LANDMARK_STEADY_ROWS)
-        return self._affordable(operations, machine)
+        return self._affordable(landmark_operations(self._total), machine)
 
     def _cells_are_far_ahead(
         self,
@@ -333,11 +332,9 @@ class LastFit:
     def _affordable(self, operations: float, machine: Machine) -> int:
         """Return the largest number of landmarks within the given operations and the memory."""
         operations = min(operations, self._operations_left(machine))
-        most = LANDMARK_MAX_ENTRIES / self._total
-        if self.total_rows is not None:
-            # Where the rows are elsewhere, no array of rows times landmarks is kept.
-            most = max(most, REMOTE_LANDMARKS)
-        m = max(FIRST_LANDMARKS, min(np.sqrt(operations / self._total), most))
+        # Where the rows are elsewhere, no array of rows times landmarks is kept.
+        least = 0 if self.total_rows is None else REMOTE_LANDMARKS
+        m = landmark_limit(self._total, operations, least)
         return int(min(self.n, m, max(1, WHOLE_MAX_ROWS // machine.n_joint_functions(self.Y.shape[1]))))
 
     def may_use_cells(self, machine: Machine) -> bool:
@@ -423,6 +420,17 @@ class LastFit:
             solution.expansion,
             0.0,
         )
+
+
+def landmark_operations(n_rows: int) -> float:
+    """Return the operations of a pass over the rows that a fit through landmarks may take."""
+    return LANDMARK_MAX_OPERATIONS * max(1.0, n_rows / LANDMARK_STEADY_ROWS)
+
+
+def landmark_limit(n_rows: int, operations: float, least: int = 0) -> float:
+    """Return the number of landmarks within some operations and the memory, which allows for ``least`` in any case."""
+    fit_memory = max(LANDMARK_MAX_ENTRIES / n_rows, least)
+    return float(max(FIRST_LANDMARKS, min(np.sqrt(operations / n_rows), fit_memory)))
 
 
 def _is_worse(rows: Rows, losses: LeftOutLosses, reference: LeftOutLosses | None) -> bool:

@@ -464,7 +464,8 @@ def unseen_levels(column: Column, code: Code) -> Counter[str]:
     """Return how many rows have each text of a column that its code has no level for."""
     if code.kind != "category" or not code.value_names:
         return Counter()
-    return Counter(cell for cell in texts(column) if cell is not None and cell not in code.levels)
+    known = {None, *code.levels}
+    return Counter(cell for cell in texts(column) if cell is not None and cell not in known)
 
 
 def hstack(blocks: Iterable[Matrix], n_rows: int) -> Matrix:

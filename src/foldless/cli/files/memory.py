@@ -11,17 +11,10 @@ text: 193 of 602 MB for 1000 rows, 247 of 700 for 1420 and 1478 of 2500 for 4553
 and 4.2 of 6.2 GB for a million rows of 18 numbers through 400 landmarks.
 """
 
-import math
 from bisect import bisect_right
 
 from foldless.cli.numbers import number
-from foldless.tuning.last_fit import (
-    FIRST_LANDMARKS,
-    LANDMARK_MAX_ENTRIES,
-    LANDMARK_MAX_OPERATIONS,
-    LANDMARK_STEADY_ROWS,
-    WHOLE_MAX_ROWS,
-)
+from foldless.tuning.last_fit import WHOLE_MAX_ROWS, landmark_limit, landmark_operations
 
 NUMBER_BYTES, TEXT_BYTES = 8, 80
 # M_0 and M_1 of eq. (1): libraries, buffers and blocks of the search; and the pages of a column of a Parquet file.
@@ -51,9 +44,7 @@ def memory_at_most(n_rows: int, n_columns: int, row_bytes: int) -> float:
 
 def _landmark_entries(n: int) -> float:
     """Return the largest number of rows times landmarks of a fit to n rows."""
-    operations = LANDMARK_MAX_OPERATIONS * max(1.0, n / LANDMARK_STEADY_ROWS)
-    most = min(math.sqrt(operations / n), LANDMARK_MAX_ENTRIES / n)
-    return n * min(n, max(FIRST_LANDMARKS, most))
+    return n * min(n, landmark_limit(n, landmark_operations(n)))
 
 
 def affordable_rows(memory: float, n_columns: int, row_bytes: int) -> int:
