@@ -38,9 +38,13 @@ class Ranks:
     n_sets: int
 
     @classmethod
-    def of(cls, results: Results, what: str) -> "Ranks":
-        """Return the ranks by a number of the records; contenders that were left out on some sets take no part."""
-        values = {n: [results.mean(p, n, what) for p in results.problems] for n in results.contenders}
+    def of(cls, results: Results, what: str, max_rows: float = np.inf) -> "Ranks":
+        """Return the ranks by a number of the records, on sets of at most so many rows.
+
+        Contenders that were left out on some of these sets take no part.
+        """
+        problems = [problem for problem in results.problems if problem.rows <= max_rows]
+        values = {n: [results.mean(p, n, what) for p in problems] for n in results.contenders}
         counts = {name: int(np.isfinite(found).sum()) for name, found in values.items()}
         most = max(counts.values(), default=0)
         names = [name for name, count in counts.items() if count == most > 0]

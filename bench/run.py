@@ -92,11 +92,11 @@ def _work(cases: Iterable[Case], contenders: Sequence[Contender]) -> Iterator[tu
 
 
 def _too_slow(known: Sequence[Record], key: Key, max_seconds: float | None) -> bool:
-    """Return whether the contender took too long on fewer rows of the set."""
+    """Return whether the contender took too long on another split of the set, or on fewer rows of it."""
     return max_seconds is not None and any(
         record.contender == key.contender
         and record.set == key.set
-        and record.rows < key.rows
+        and record.rows <= key.rows
         and record.seconds > max_seconds
         for record in known
     )

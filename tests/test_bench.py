@@ -124,13 +124,14 @@ def test_a_failure_is_told_and_the_run_goes_on(tmp_path, capsys):
     assert "one: MemoryError: too many rows" in capsys.readouterr().err
 
 
-def test_a_contender_that_took_too_long_gets_no_more_rows(tmp_path):
+def test_a_contender_that_took_too_long_gets_no_more_rows_or_splits(tmp_path):
     path, problem = tmp_path / "records.jsonl", GENERATED["ripley"]
-    cases = [Case(problem, rows, 0) for rows in (20, 40)]
-    # The stubs take 1 and 5 seconds.
+    cases = [Case(problem, rows, split) for split in (0, 2) for rows in (20, 40)]
+    # The stubs take about 1 and 5 seconds.
     run(cases, [Stub("seven c"), Stub("four")], path, Conditions(max_seconds=2.0))
-    found = [(record.contender, record.rows, record.seconds) for record in storage.read(path)]
-    assert found == [("seven c", 20, 1.0), ("four", 20, 5.0), ("seven c", 40, 1.0)]
+    found = [(record.contender, record.rows, record.split) for record in storage.read(path)]
+    quick = [("seven c", rows, split) for split in (0, 2) for rows in (20, 40)]
+    assert found == [quick[0], ("four", 20, 0), *quick[1:]]
 
 
 def test_every_block_of_the_documents_belongs_to_a_table():
@@ -345,14 +346,11 @@ def test_the_bench_is_not_part_of_the_wheel():
     assert StoredProblem.__module__.startswith("bench.")
 
 
-def test_the_best_rank_comes_first_and_auc_is_shown_once_it_is_recorded(tmp_path):
+def test_the_best_rank_on_sets_of_middle_size_comes_first(tmp_path):
     path, table = tmp_path / "records.jsonl", TABLES["tables"]
     measure(table, path)
-    found = [replace(record, auc=None) for record in storage.read(path)]
-    assert "AUC" not in table.blocks(table.results(found))["tables"]
-    block = table.blocks(table.results([replace(record, auc=0.5) for record in found]))["tables"]
-    assert "rank by AUC" in block
+    block = table.blocks(table.results(storage.read(path)))["tables"]
     _, *lines = [line for line in block.splitlines() if line.startswith("| ")]
-    ranks = [float(line.split("|")[2]) for line in lines]
+    ranks = [float(line.split("|")[3]) for line in lines]
     assert ranks == sorted(ranks)
     assert len(ranks) == len(stubs(table))

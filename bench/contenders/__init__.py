@@ -15,9 +15,10 @@ from bench.contenders.ours import (
     SearchedSVC,
 )
 from bench.contenders.scikit import Boosting, Forest, GaussianProcess, Linear, NystroemLinear, TunedBoosting
+from bench.contenders.xrfm import RecursiveFeatureMachine
 
 __all__ = [
     "LOGISTIC", "LSSVM", "RIDGE", "SVM",
     "Boosting", "Contender", "Foldless", "FoldlessDefault", "FoldlessOnDask", "FoldlessOneWidth", "Forest", "GaussianProcess", "GridSearch", "HalvingSearch",
-    "Linear", "LiquidSVM", "Measurement", "NystroemLinear", "OptunaSearch", "SearchedSVC", "SmallGridSearch", "TunedBoosting",
+    "Linear", "LiquidSVM", "Measurement", "NystroemLinear", "OptunaSearch", "RecursiveFeatureMachine", "SearchedSVC", "SmallGridSearch", "TunedBoosting",
 ]  # fmt: skip
