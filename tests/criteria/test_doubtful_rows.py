@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
-from foldless.criteria.derivatives.refits import second_steps
+from foldless.criteria.derivatives.second_steps import second_steps
 from foldless.criteria.doubtful_rows import (
     SECOND_STEP_LIMIT,
     doubtful_rows,

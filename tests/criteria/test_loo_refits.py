@@ -1,14 +1,17 @@
 """Leave-one-out where one Newton step is too short: which rows are refitted, their derivatives, and what a search finds."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs, make_classification
 from sklearn.gaussian_process.kernels import RBF
 
 from foldless.criteria import LOO, HyperPrior, loo_outputs
-from foldless.criteria.derivatives.refits import (
+from foldless.criteria.derivatives import refits
+from foldless.criteria.derivatives.refits import Refits
+from foldless.criteria.derivatives.second_steps import (
     NEGLIGIBLE_CHANGES,
-    Refits,
     one_step_outputs,
     second_step_bounds,
     second_step_changes,
@@ -74,6 +77,43 @@ def test_the_derivatives_are_those_of_the_refits(form, bias, C):
     assert np.sum((r.adjoint @ np.eye(len(y))) * D) == pytest.approx(expected, rel=1e-7)
     by_C = slope(lambda t: read(DenseGram(K), y, np.exp(t), bias).value, np.log(C))
     assert r.slope[0] == pytest.approx(by_C, rel=1e-7)
+
+
+def refits_of_their_own(solution, rows):
+    """Outputs of fits without one row each, one after the other."""
+    fits = []
+    for i in rows:
+        v = solution.v.copy()
+        v[i] = 0
+        machine = replace(solution.machine, weights=v)
+        fits.append(machine.solve(solution.gram, solution.Y).columns[0].z)
+    return np.column_stack(fits)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("C", [1e-2, 1e1, 1e4])
+def test_fits_together_are_those_one_by_one(form, bias, C):
+    X, y = nearly_separable(1, 1.0, n=80)
+    column = solve(form(RBF(4.0)(X)), y, C, bias).columns[0]
+    found = Refits.of(column, range(80))
+    assert list(found.rows) == list(range(80))
+    expected = refits_of_their_own(column, range(80))
+    # A decrement of 80e-20 is half the square of the error in units of the deviations of the outputs.
+    scale = np.sqrt(np.max(column.V) * 80e-20) + 1e-12 * np.max(np.abs(expected))
+    assert np.max(np.abs(found.z - expected)) < 100 * scale
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_fits_that_are_not_found_together_are_found_alone(monkeypatch, bias):
+    X, y = nearly_separable(1, 1.0, n=60)
+    column = solve(DenseGram(RBF(4.0)(X)), y, 1e3, bias).columns[0]
+    together = Refits.of(column, range(60))
+    monkeypatch.setattr(refits, "MAX_NEWTON_STEPS", 1)
+    alone = Refits.of(column, range(60))
+    assert alone.outputs == pytest.approx(together.outputs, rel=1e-7, abs=1e-7)
+    found = [fits.add_derivatives(np.ones(60), np.zeros((60, 60)), np.zeros(1)) for fits in (alone, together)]
+    assert found[0][0] == pytest.approx(found[1][0], rel=1e-6, abs=1e-6 * np.max(np.abs(found[1][0])))
+    assert found[0][1] == pytest.approx(found[1][1], rel=1e-6)
 
 
 def test_of_equal_rows_one_is_left_out(form):

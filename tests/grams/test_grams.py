@@ -86,6 +86,9 @@ def test_covariance_is_the_inverse_of_the_summed_precisions(case):
     M = np.random.default_rng(2).normal(size=(N, 3))
     near(case.factor.covariance(M), case.V @ M, digits=8)
     near(case.factor.covariance(M[:, 0]), case.V @ M[:, 0], digits=8)
+    near(case.factor.repeated_covariance(M), case.V @ M, digits=8)
+    for rows in (np.array([3]), np.arange(0, N, 2)):
+        near(case.factor.covariance_columns(rows), case.V[:, rows], digits=8)
 
 
 def test_logdet_is_the_determinant(case):

@@ -94,6 +94,16 @@ class Factor(ABC):
     def inverse_block(self, rows: Rows) -> Matrix:
         """Return ``(I - S V S)[rows][:, rows]``."""
 
+    def covariance_columns(self, rows: Rows) -> Matrix:
+        """Return ``V[:, rows]``."""
+        units = np.zeros((len(self.w), len(rows)))
+        units[rows, np.arange(len(rows))] = 1
+        return self.covariance(units)
+
+    def repeated_covariance(self, M: Matrix) -> Matrix:
+        """Return ``V M`` by a way that pays if there are many such products."""
+        return self.covariance(M)
+
     def trace_inverse(self) -> float:
         """Return the trace of ``A``."""
         return float(self.w @ self.inverse_diag())

@@ -1,7 +1,7 @@
 r"""Rows for which one step from the fit does not replace the fit without them.
 
 A row is doubtful if its leverage is above 0.7, or if a second step would move its left-out output by more than 0.1: a tenth
-of the odds, or of a rate. For smooth losses the second step is eq. (1) of :mod:`foldless.criteria.derivatives.refits`. For
+of the odds, or of a rate. For smooth losses the second step is eq. (1) of :mod:`foldless.criteria.derivatives.second_steps`. For
 softmax machines, in the terms of eq. (4) of :mod:`foldless.criteria.left_out_models`, the residuals that are left at the other rows
 are vectors of contrasts, and
 
@@ -20,7 +20,7 @@ from scipy.special import softmax
 
 from foldless.core.contracts import Vector
 from foldless.core.gram import Rows
-from foldless.criteria.derivatives.refits import second_step_bounds, second_steps
+from foldless.criteria.derivatives.second_steps import second_step_bounds, second_steps
 from foldless.criteria.left_out_models import leverages
 from foldless.machines.columnwise import ColumnwiseSolutions
 from foldless.machines.smooth import SmoothSolution

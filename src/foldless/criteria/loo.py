@@ -20,7 +20,8 @@ from foldless.core.errors import Undefined
 from foldless.core.targets import error_fraction, is_pm1, weighted_mean
 from foldless.criteria.base import Criterion, reads
 from foldless.criteria.derivatives.lssvm import total_derivative_from_left_out
-from foldless.criteria.derivatives.refits import Refits, one_step_outputs, second_step_changes
+from foldless.criteria.derivatives.refits import Refits
+from foldless.criteria.derivatives.second_steps import one_step_outputs, second_step_changes
 from foldless.criteria.derivatives.smooth import CovarianceAdjoint, differentiate
 from foldless.criteria.derivatives.softmax import differentiate_blocks, third_derivative_term
 from foldless.criteria.derivatives.svm import refit_margins, span_margins

@@ -45,6 +45,7 @@ from foldless.core.memo import Latest, cached_property
 from foldless.grams.adjoints import Complement
 
 CANCELLATION_LEVERAGE = 1e-4  # eq. (2) loses more than four digits for points of less leverage
+FORMED_FRACTION = 0.125  # from this fraction of its columns on, the whole covariance is cheaper
 COPIED_ROWS_FRACTION = 0.25  # up to this fraction of the rows, copying them is cheaper than a pass over all
 
 
@@ -366,6 +367,15 @@ class DenseFactor(Factor):
     def covariance_block(self, rows: Rows) -> Matrix:
         """Return ``V[rows][:, rows]``."""
         return self.V[np.ix_(rows, rows)]
+
+    def covariance_columns(self, rows: Rows) -> Matrix:
+        """Return ``V[:, rows]``; for many of them V is formed as a whole."""
+        few = len(rows) < FORMED_FRACTION * len(self.w)
+        return super().covariance_columns(rows) if few else self.V[:, rows]
+
+    def repeated_covariance(self, M: Matrix) -> Matrix:
+        """Return ``V M`` with V as an array."""
+        return self.V @ M
 
     def inverse_block(self, rows: Rows) -> Matrix:
         """Return ``(I - S V S)[rows][:, rows]``."""

@@ -346,6 +346,14 @@ class SmoothSolution:
         """Return ``V M``."""
         return self.C * self.factor.covariance(M)
 
+    def covariance_columns(self, rows: Rows) -> Matrix:
+        """Return ``V[:, rows]``."""
+        return self.C * self.factor.covariance_columns(rows)
+
+    def repeated_covariance(self, M: Matrix) -> Matrix:
+        """Return ``V M`` by a way that pays if there are many such products."""
+        return self.C * self.factor.repeated_covariance(M)
+
     def with_bias_prior(self, scale: float) -> "SmoothSolution":
         """Return the fit whose bias has the prior N(0, scale^2), in units of z; itself if it has no bias."""
         if not self.machine.bias:

@@ -1,161 +1,226 @@
-r"""Fits of a smooth machine without one of its rows, and the rows for which one Newton step does not replace them.
+r"""Fits of a smooth machine without one row each, all of them together, and the derivatives of their losses.
 
-Without row i one Newton step moves the outputs by :math:`\delta = -V_{\cdot i} \varphi_i a_i / k_i`, with
-:math:`k_i = 1 - \varphi_i w_i V_{ii}`. That is exact if the other losses are quadratic. Otherwise residuals are left at
-the other rows, and a second step with the old curvature would move the output of row i by
+The fit to all rows has the outputs :math:`z`, minus the slopes :math:`a` and the curvatures :math:`w` of its losses, and the covariance
+:math:`V = (K^{-1}/C + W)^{-1}`. Where the outputs move to :math:`z + x` with :math:`x = V s`, the slope of the penalty is
+:math:`K^{-1}(z + x)/C = a + s - W x`, so that nothing but products with V is needed. Without row i the losses have minus the slopes
+:math:`a^{(i)}` and the curvatures :math:`w^{(i)}`; a Newton step solves
 
-.. math:: \Delta_i = \frac1{k_i} \sum_{j \ne i} V_{ij} r_j, \qquad r_j = a_j(z_j + \delta_j) - a_j + w_j \delta_j.  \tag{1}
+.. math:: (V^{-1} + D)\, dx = -F, \qquad F = a + s - W x - a^{(i)}(z + x), \quad D = W^{(i)}(z + x) - W,  \tag{1}
 
-Further steps of this kind may diverge, so that (1) corrects nothing. But where it is small one step is enough, and where
-it is not the row is refitted.
+by conjugate gradients with V as preconditioner. D is large in few rows, row i and those near it, and conjugate gradients take about
+one step for each of these. The rows that are left out are columns of one matrix and share the products with V. The first
+Newton step, from :math:`x = 0`, is known: :math:`s = -e_i \varphi_i a_i / k_i`, with :math:`\varphi_i` the fraction that one row is
+of point i and :math:`k_i = 1 - \varphi_i w_i V_{ii}`.
 
-Most rows need not be asked. With :math:`\rho = \max_j |w'_j| / w_j`, to leading order :math:`|r_j| \le \rho w_j \delta_j^2 / 2`,
-and since :math:`V W V \preceq V`,
-
-.. math:: |\Delta_i| \le \frac{\rho\, d_i}{2} \frac{|\varphi_i a_i| V_{ii}}{k_i^2}, \qquad
-          d_i = \frac{|\varphi_i a_i|}{k_i} \sqrt{V_{ii} \max_j V_{jj}} \ge \max_j |\delta_j|.  \tag{2}
-
-A refit is a solution :math:`z^{(i)}` of its own, and a loss :math:`g = \ell'(y_i, z^{(i)}_i)` at its row i has the
-derivatives
+A loss :math:`g = \ell'(y_i, z_i)` at the row that a fit leaves out has the derivatives
 
 .. math:: \frac{d}{dK} = \tfrac{C g}2 (p\, a' + a\, p'), \quad p = (I - W V) e_i, \qquad
-          \frac{d}{d\log C} = g\, (V a)_i,  \tag{3}
+          \frac{d}{d\log C} = g\, (V a)_i,  \tag{2}
 
-with :math:`a`, :math:`W` and :math:`V` of the refit.
+with :math:`a`, :math:`W` and :math:`V = (V^{-1} + D)^{-1}` of this fit.
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from foldless.core.contracts import Adjoint, Vector
+from foldless.core.contracts import Adjoint, Matrix, Vector
 from foldless.core.errors import NotPositiveDefinite, Undefined
 from foldless.core.gram import Rows
+from foldless.core.memo import cached_property
 from foldless.grams.adjoints import add_symmetric
+from foldless.machines.newton import FULL_STEP_DECREMENT, STALLED_DECREMENT
 from foldless.machines.smooth import SmoothSolution, WarmStart
 
-# Columns of V that are computed at a time.
-COLUMNS_AT_A_TIME = 256
-# Changes of the loss by second steps, as a fraction of the loss of all rows, that are known well enough from their bounds.
-NEGLIGIBLE_CHANGES = 1e-3
-# Longest step, in units of the distance over which curvatures change, for which the leading order is a bound.
-LEADING_ORDER_STEP = 0.5
-
-
-def second_step_changes(solution: SmoothSolution) -> tuple[Vector, float]:
-    """Return by how much a second step (1) would change the left-out loss of every row, and the loss of all rows.
-
-    Rows whose changes are together below a thousandth of the loss by eq. (2) have that bound in place of the change.
-    """
-    loss, y, v = solution.machine.loss, solution.y, solution.v
-    u = one_step_outputs(solution)
-    losses = v * loss.value(y, u)
-    total = float(np.sum(losses))
-    bounds = second_step_bounds(solution)
-    unknown = np.isinf(bounds)
-    changes = np.abs(v * loss.derivatives(y, u)[0]) * np.where(unknown, 0.0, bounds)
-    changes[unknown] = np.inf
-    smallest_first = np.argsort(changes, kind="stable")
-    asked = np.sort(smallest_first[np.cumsum(changes[smallest_first]) > NEGLIGIBLE_CHANGES * total])
-    after = v[asked] * loss.value(y[asked], u[asked] + second_steps(solution, asked))
-    changes[asked] = np.abs(after - losses[asked])
-    return changes, total
-
-
-def one_step_outputs(solution: SmoothSolution) -> Vector:
-    """Return the output of every row after one Newton step without it."""
-    return solution.z - solution.fraction_of_one_row * solution.a * solution.V / solution.one_minus_leverage
-
-
-def second_step_bounds(solution: SmoothSolution) -> Vector:
-    """Return bounds of the second steps; eq. (2), and infinity where the first step is too long for it."""
-    s = solution
-    curved = s.w > 0
-    ratio = float(np.max(np.abs(s.dw[curved]) / s.w[curved], initial=0.0))
-    pull = np.abs(s.fraction_of_one_row * s.a) / s.one_minus_leverage
-    longest = ratio * pull * np.sqrt(s.V * np.max(s.V))
-    return np.where(longest < LEADING_ORDER_STEP, longest / 2 * pull * s.V / s.one_minus_leverage, np.inf)
-
-
-def second_steps(solution: SmoothSolution, rows: Rows) -> Vector:
-    """Return what a second step with the old curvature would add to the outputs of some left-out rows; eq. (1)."""
-    parts = [rows[i : i + COLUMNS_AT_A_TIME] for i in range(0, len(rows), COLUMNS_AT_A_TIME)]
-    return np.concatenate([np.zeros(0), *(_second_steps_of(solution, part) for part in parts)])
-
-
-def _second_steps_of(solution: SmoothSolution, rows: Rows) -> Vector:
-    s, columns = solution, np.arange(len(rows))
-    units = np.zeros((s.gram.n, len(rows)))
-    units[rows, columns] = 1
-    V = s.covariance(units)
-    k = s.one_minus_leverage[rows]
-    delta = -V * (s.fraction_of_one_row * s.a)[rows] / k
-    a = -s.v[:, None] * s.machine.loss.derivatives(s.y[:, None], s.z[:, None] + delta)[0]
-    r = a - s.a[:, None] + s.w[:, None] * delta
-    # Equal rows that stay are among the others.
-    r[rows, columns] *= 1 - s.fraction_of_one_row[rows]
-    return np.asarray(np.einsum("ij,ij->j", V, r) / k)
+MAX_NEWTON_STEPS, MAX_HALVINGS, MAX_CONJUGATE_STEPS = 20, 10, 100
+# What conjugate gradients leave of the decrement of a step: this fraction, or the decrement itself if that is less.
+ROUGH_FRACTION = 0.01
+# A last Newton step with a factorisation squares the error. One by conjugate gradients does not, and so must begin below the tolerance.
+INEXACT_FRACTION = 1e-3
+TINY = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True, eq=False)
 class Refits:
     """Fits without one row each.
 
-    Attributes
+    Parameters
     ----------
-    rows : array of int
-        The rows that could be left out: a class, or all counts above zero, may consist of one row.
-    fits : list of SmoothSolution
-        One per row.
+    solution : SmoothSolution
+        The fit to all rows.
+    rows : array of shape (k,)
+        Those that are left out.
+    s, x : arrays of shape (n, k)
+        ``x = V s`` is by how much the outputs differ from those of the fit to all rows.
     """
 
+    solution: SmoothSolution
     rows: Rows
-    fits: list[SmoothSolution]
+    s: Matrix
+    x: Matrix
 
     @classmethod
     def of(cls, solution: SmoothSolution, rows: Iterable[int]) -> "Refits":
-        """Fit without each of ``rows``."""
-        found = {i: _without(solution, i) for i in rows}
-        fits = {i: fit for i, fit in found.items() if fit is not None}
-        return cls(np.array(list(fits), dtype=np.intp), list(fits.values()))
+        """Fit without each of ``rows`` that can be left out: a class, or all counts above zero, may consist of one row."""
+        found = cls._after_one_step(solution, np.array(list(rows), dtype=np.intp))
+        if not len(found.rows):
+            return found
+        found, is_solved = found._solved()
+        return found if is_solved.all() else found._completed(is_solved)
+
+    @classmethod
+    def _after_one_step(cls, solution: SmoothSolution, rows: Rows) -> "Refits":
+        s, x = np.zeros((2, solution.gram.n, len(rows)))
+        if len(rows):
+            pulls = (solution.fraction_of_one_row * solution.a / solution.one_minus_leverage)[rows]
+            s[rows, np.arange(len(rows))] = -pulls
+            x = -solution.covariance_columns(rows) * pulls
+        return cls(solution, rows, s, x)
 
     @property
     def outputs(self) -> Vector:
         """The output at each row of the fit without it."""
-        return np.array([fit.z[i] for i, fit in zip(self.rows, self.fits, strict=True)])
+        return self.z[self.rows, np.arange(len(self.rows))]
 
     def add_derivatives(self, g: Vector, adjoint: Adjoint, slope: Vector) -> tuple[Adjoint, Vector]:
-        """Return adjoint and slope of a cost plus (3) for every row.
+        """Return adjoint and slope of a cost plus (2) for every row.
 
         Parameters
         ----------
-        g : array of shape (rows,)
+        g : array of shape (k,)
             Derivatives of the cost in ``outputs``.
         adjoint, slope
             Of the other terms of the cost.
         """
-        if not self.fits:
+        if not len(self.rows):
             return adjoint, slope
-        P, Q, slopes = zip(*map(_derivatives, self.rows, self.fits, g), strict=True)
-        C = self.fits[0].C
-        return add_symmetric(adjoint, C * np.column_stack(P), np.column_stack(Q)), slope + np.sum(slopes)
+        units = np.zeros_like(self.s)
+        units[self.rows, np.arange(len(self.rows))] = g
+        columns, _ = self._solve(units, np.full(len(g), self.solution.machine.decrement))
+        P, slopes = units - self.w * columns, np.einsum("ij,ij->j", columns, self.a)
+        return add_symmetric(adjoint, self.solution.C * P, self.a), slope + np.sum(slopes)
+
+    @cached_property
+    def v(self) -> Matrix:
+        """Weights of the rows in every fit (n, k)."""
+        found = np.repeat(self.solution.v[:, None], len(self.rows), axis=1)
+        found[self.rows, np.arange(len(self.rows))] *= 1 - self.solution.fraction_of_one_row[self.rows]
+        return found
+
+    @cached_property
+    def z(self) -> Matrix:
+        """Outputs (n, k)."""
+        return self.solution.z[:, None] + self.x
+
+    @cached_property
+    def _derivatives(self) -> tuple[Matrix, Matrix, Matrix]:
+        return self.solution.machine.loss.derivatives(self.solution.y[:, None], self.z)
+
+    @cached_property
+    def a(self) -> Matrix:
+        """Minus the slopes of the losses (n, k)."""
+        return -self.v * self._derivatives[0]
+
+    @cached_property
+    def w(self) -> Matrix:
+        """Curvatures of the losses (n, k)."""
+        return self.v * self._derivatives[1]
+
+    @cached_property
+    def _penalty_slope(self) -> Matrix:
+        s = self.solution
+        return s.a[:, None] + self.s - s.w[:, None] * self.x
+
+    @cached_property
+    def _gradient(self) -> Matrix:
+        """F of eq. (1)."""
+        return self._penalty_slope - self.a
+
+    @cached_property
+    def _value(self) -> Vector:
+        """The objectives (k,)."""
+        losses = self.v * self.solution.machine.loss.value(self.solution.y[:, None], self.z)
+        return _dots(self.z, self._penalty_slope) / 2 + losses.sum(axis=0)
+
+    def _solved(self) -> tuple["Refits", NDArray[np.bool_]]:
+        """Return the fits after as many Newton steps as they need, and which of them were found."""
+        points, goal = self, self._goal
+        is_solved, last = np.zeros(len(self.rows), bool), np.full(len(self.rows), np.inf)
+        for _ in range(MAX_NEWTON_STEPS):
+            dx, ds = points._newton_step(goal)
+            decrement = -_dots(points._gradient, dx)
+            relative = decrement / np.maximum(1.0, points._value)
+            # Where the decrement does not shrink any more, rounding is all that is left.
+            is_last = (decrement <= goal) | ((relative <= STALLED_DECREMENT) & (decrement >= last))
+            points = points._moved(dx, ds, np.where(is_solved, 0.0, 1.0), relative > FULL_STEP_DECREMENT)
+            is_solved, last = is_solved | is_last, decrement
+            if np.all(is_solved | ~np.isfinite(decrement)):
+                break
+        return points, is_solved & np.isfinite(points._value)
+
+    @property
+    def _goal(self) -> float:
+        """Largest decrement of a fit."""
+        return INEXACT_FRACTION * self.solution.machine.decrement * float(np.sum(self.solution.v))
+
+    def _newton_step(self, goal: float) -> tuple[Matrix, Matrix]:
+        """Return the step of x, and of s; eq. (1)."""
+        F = self._gradient
+        size = np.maximum(_dots(F, self.solution.repeated_covariance(F)), TINY)
+        return self._solve(-F, np.maximum(np.minimum(ROUGH_FRACTION, size), ROUGH_FRACTION * goal / size))
+
+    def _solve(self, B: Matrix, error: Vector) -> tuple[Matrix, Matrix]:
+        """Return X and S with ``(V^{-1} + D) X = B`` and ``X = V S``, by conjugate gradients.
+
+        They end where ``r' V r`` of what is left is ``error`` times what it was.
+        """
+        V, D = self.solution.repeated_covariance, self.w - self.solution.w[:, None]
+        X, S, r = np.zeros_like(B), np.zeros_like(B), B
+        p, q = V(r), r
+        size = first = _dots(r, p)
+        for _ in range(MAX_CONJUGATE_STEPS):
+            Ap = q + D * p
+            step = np.where(size > error * first, _ratio(size, _dots(p, Ap)), 0.0)
+            if not np.any(step):
+                break
+            X, S, r = X + step * p, S + step * q, r - step * Ap
+            y = V(r)
+            size, before = _dots(r, y), size
+            again = _ratio(size, before)
+            p, q = y + again * p, r + again * q
+        return X, S
+
+    def _moved(self, dx: Matrix, ds: Matrix, fraction: Vector, must_fall: NDArray[np.bool_]) -> "Refits":
+        """Return the points after a step, which is halved as long as an objective that must fall does not."""
+        for _ in range(MAX_HALVINGS):
+            new = replace(self, s=self.s + fraction * ds, x=self.x + fraction * dx)
+            rises = must_fall & ~(new._value <= self._value)
+            if not rises.any():
+                break
+            fraction = np.where(rises, fraction / 2, fraction)
+        return new
+
+    def _completed(self, is_solved: NDArray[np.bool_]) -> "Refits":
+        """Return the fits that were found and, with factorisations of their own, the others; none where there is no fit."""
+        solution, s, x, exists = self.solution, self.s.copy(), self.x.copy(), is_solved.copy()
+        for column in np.flatnonzero(~is_solved):
+            machine = replace(solution.machine, weights=self.v[:, column])
+            with suppress(Undefined, NotPositiveDefinite, np.linalg.LinAlgError):
+                fit = machine.solve(solution.gram, solution.Y, [WarmStart(solution.z)]).columns[0]
+                x[:, column] = fit.z - solution.z
+                s[:, column] = fit.a - solution.a + solution.w * x[:, column]
+                exists[column] = True
+        return Refits(solution, self.rows[exists], s[:, exists], x[:, exists])
 
 
-def _derivatives(i: int, fit: SmoothSolution, g: float) -> tuple[Vector, Vector, float]:
-    """Return g p, a and the slope of eq. (3)."""
-    unit = np.zeros(fit.gram.n)
-    unit[i] = g
-    column = fit.covariance(unit)
-    return unit - fit.w * column, fit.a, float(column @ fit.a)
+def _dots(A: Matrix, B: Matrix) -> Vector:
+    """Return the products of the columns."""
+    return np.asarray(np.einsum("ij,ij->j", A, B))
 
 
-def _without(solution: SmoothSolution, i: int) -> SmoothSolution | None:
-    """Return the fit without one row, started at the fit with it; None if there is no such fit."""
-    v = solution.v.copy()
-    v[i] *= 1 - solution.fraction_of_one_row[i]
-    machine = replace(solution.machine, weights=v)
-    try:
-        return machine.solve(solution.gram, solution.Y, [WarmStart(solution.z)]).columns[0]
-    except (Undefined, NotPositiveDefinite, np.linalg.LinAlgError):
-        return None
+def _ratio(a: Vector, b: Vector) -> Vector:
+    """Return a / b, zero unless b is positive."""
+    return np.divide(a, b, out=np.zeros_like(a), where=b > 0)
