@@ -46,6 +46,9 @@ class State:
     def chord_point(self, other):
         return self.chord(other) if self.has_chords else None
 
+    def conjugate_point(self, other):
+        return None
+
     def decrement(self, target):
         return float(-self.gradient @ (target - self.point))
 

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from sklearn.gaussian_process.kernels import RBF
 
 from foldless.core.errors import NotPositiveDefinite, Undefined
 from foldless.grams import DenseGram, LowRankGram
-from foldless.machines import SmoothMachine
+from foldless.machines import SmoothMachine, smooth
 from foldless.machines.losses import Logistic
 from foldless.machines.smooth import WarmStart, _Problem
 from oracles.klr import (
@@ -280,3 +281,33 @@ def test_a_chord_with_its_own_factors_is_the_newton_step(form, bias):
     start = problem.with_outputs(np.linspace(-1, 1, len(y)))
     state = start.at(start.newton_point())
     np.testing.assert_allclose(state.chord_point(state), state.newton_point(), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("C", [1e2, 1e4, 1e6])
+def test_conjugate_gradients_save_factorisations_and_change_no_digit(monkeypatch, bias, C):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(80, 3))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=80) > 0, 1.0, -1.0)
+    gram, machine = DenseGram(RBF(1.0)(X)), SmoothMachine(Logistic(), C=C, bias=bias)
+    factor, counts = DenseGram.factor, []
+    monkeypatch.setattr(DenseGram, "factor", lambda *args: counts.append(1) or factor(*args))
+    plain = machine.solve(gram, y[:, None]).columns[0]
+    n_plain = len(counts)
+    # As many steps as there are rows solve every system.
+    monkeypatch.setattr(smooth, "CONJUGATE_STEPS_PER_ROW", 1.0)
+    conjugate = machine.solve(gram, y[:, None]).columns[0]
+    assert len(counts) - n_plain < n_plain
+    # The decrement, half the square of the error in deviations of the outputs, is 80e-20 at most.
+    error = np.sqrt(2 * 80e-20 * np.max(plain.V)) + 1e-13 * np.max(np.abs(plain.z))
+    assert np.max(np.abs(conjugate.z - plain.z)) < 10 * error
+
+
+def test_the_conjugate_point_with_the_factors_of_the_same_state_is_the_newton_step(monkeypatch):
+    _, K, y = random_problem(3)
+    monkeypatch.setattr(smooth, "CONJUGATE_STEPS_PER_ROW", 1.0)
+    problem = _Problem(DenseGram(K), SmoothMachine(Logistic(), C=3.0), y, np.ones(len(y)))
+    state = problem.best_constant()
+    other = state.at(state.newton_point())
+    for place in (state, other):
+        np.testing.assert_allclose(place.conjugate_point(place), place.newton_point(), rtol=1e-8, atol=1e-9)

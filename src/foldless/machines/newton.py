@@ -7,7 +7,8 @@ full steps are then taken until the decrement no longer shrinks.
 
 A factorisation of the Hessian costs far more than a solution with it. After a full step the same factors therefore serve for
 further steps, *chords*, as long as each of them lowers the objective and shrinks the decrement tenfold [2]_. With one chord the order of convergence is
-three in place of two.
+three in place of two. When chords no longer pay, the next Newton step is solved by conjugate gradients with the same factors, if that is
+cheaper than others.
 
 References
 ----------
@@ -58,6 +59,9 @@ class NewtonState(Protocol):
     def chord_point(self, other: Self) -> Matrix | None:
         """Return where a step from ``other`` leads with the curvature of this state; None if it costs a Newton step."""
 
+    def conjugate_point(self, other: Self) -> Matrix | None:
+        """Return where a Newton step from ``other`` leads, nearly, with the factors of this state; None if those do not help."""
+
     def decrement(self, target: Matrix) -> float:
         """Return minus the gradient times the step to ``target``."""
 
@@ -83,21 +87,26 @@ def minimise(
         state, is_solved = _after_warm_step(state, warm, tolerance)
         if is_solved:
             return state.point, 0
-    # Its factors are large.
-    last, warm = np.inf, None
+    model, last, warm = warm or state, np.inf, None
     for iteration in range(1, MAX_ITERATIONS + 1):
-        target = state.newton_point()
+        target = None if model is state else model.conjugate_point(state)
+        if target is None:
+            # Factors are large: those of another state, which do not help any more, go before others come.
+            model = state
+            target = state.newton_point()
         decrement = state.decrement(target)
         if not np.isfinite(decrement):
             raise Undefined(f"the Newton step is not finite ({where}).")
         relative = decrement / max(1.0, state.value)
-        if decrement <= tolerance or (relative <= STALLED_DECREMENT and decrement >= last):
+        if (model is state and decrement <= tolerance) or (
+            relative <= STALLED_DECREMENT and decrement >= last
+        ):
             return target, iteration
         following = None if relative <= FULL_STEP_DECREMENT else _damped(state, target)
         if following is None and relative > STALLED_DECREMENT:
             raise Undefined(f"no Newton step lowers the objective ({where}).")
         last = decrement if following is None else np.inf
-        state, is_solved = _after_chords(state, following or state.at(target), decrement, tolerance)
+        state, is_solved = _after_chords(model, following or state.at(target), decrement, tolerance)
         if is_solved:
             return state.point, iteration
     raise Undefined(f"the Newton iteration did not converge in {MAX_ITERATIONS} steps ({where}).")

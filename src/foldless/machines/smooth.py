@@ -28,6 +28,7 @@ from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from foldless.core.conjugate_gradients import solve_near
 from foldless.core.gram import Factor, Gram, Matrix, Rows, Vector
 from foldless.core.memo import cached_property
 from foldless.core.parallel import side_by_side
@@ -39,6 +40,10 @@ from foldless.machines.newton import FINAL_DECREMENT, SEARCH_DECREMENT, minimise
 
 # Outputs are foretold for changes of log C up to this one.
 MAX_LOG_C_CHANGE = 3.0
+# A factorisation takes as long as so many products with the covariance for every row; with fewer than the least nothing is gained.
+CONJUGATE_STEPS_PER_ROW, MIN_CONJUGATE_STEPS = 1 / 150, 6
+# What conjugate gradients leave of the decrement of a Newton step: this fraction, or the decrement itself if that is less.
+CONJUGATE_ERROR = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,6 +237,18 @@ class _State:
         r = other.a - other.point[0]
         dz = self._covariance(r)
         return other.point + np.array([r - self.w * dz, dz])
+
+    def conjugate_point(self, other: "_State") -> Matrix | None:
+        """Return ``[beta, z]`` after a Newton step from another state, solved with the factors of this one; None if those do not help."""
+        gram = self.problem.gram
+        limit = int(CONJUGATE_STEPS_PER_ROW * gram.n) if gram.dense else 0
+        if limit < MIN_CONJUGATE_STEPS:
+            return None
+        r, D = other.a - other.point[0], other.w - self.w
+        rough = partial(np.minimum, CONJUGATE_ERROR)
+        found = solve_near(self._covariance, D[:, None], r[:, None], rough, limit)
+        dz, s = found.x[:, 0], found.s[:, 0]
+        return other.point + np.array([s - self.w * dz, dz]) if found.is_solved[0] else None
 
     def _covariance(self, r: Vector) -> Vector:
         return self.problem.machine.C * self._factor.covariance(r)

@@ -253,6 +253,9 @@ class _State:
         r = np.einsum("nab,nb->na", self.W, self.z @ self.problem.Q) + self.a
         return self._solved(self.problem.flat(r))
 
+    def conjugate_point(self, other: "_State") -> None:
+        """Return None: a factorisation costs little beside the products."""
+
     def chord_point(self, other: "_State") -> Matrix:
         """Return the coefficients after a step from another state with the Hessian of this one."""
         return other.point - self._solved(other.gradient)

@@ -358,6 +358,9 @@ class PrimalState:
         """Return where the undamped step leads."""
         return self._stepped(self.roots, self)
 
+    def conjugate_point(self, other: Self) -> None:
+        """Return None: a factorisation costs little beside the products."""
+
     def chord_point(self, other: Self) -> Matrix:
         """Return where a step from ``other`` leads with the Hessians of this state."""
         return self._stepped(self.roots, other)

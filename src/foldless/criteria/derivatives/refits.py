@@ -20,13 +20,15 @@ A loss :math:`g = \ell'(y_i, z_i)` at the row that a fit leaves out has the deri
 with :math:`a`, :math:`W` and :math:`V = (V^{-1} + D)^{-1}` of this fit.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from foldless.core.conjugate_gradients import Solved, dots, solve_near
 from foldless.core.contracts import Adjoint, Matrix, Vector
 from foldless.core.errors import NotPositiveDefinite, Undefined
 from foldless.core.gram import Rows
@@ -99,8 +101,8 @@ class Refits:
             return adjoint, slope
         units = np.zeros_like(self.s)
         units[self.rows, np.arange(len(self.rows))] = g
-        columns, _ = self._solve(units, np.full(len(g), self.solution.machine.decrement))
-        P, slopes = units - self.w * columns, np.einsum("ij,ij->j", columns, self.a)
+        columns = self._solve(units, partial(np.full_like, fill_value=self.solution.machine.decrement)).x
+        P, slopes = units - self.w * columns, dots(columns, self.a)
         return add_symmetric(adjoint, self.solution.C * P, self.a), slope + np.sum(slopes)
 
     @cached_property
@@ -143,15 +145,15 @@ class Refits:
     def _value(self) -> Vector:
         """The objectives (k,)."""
         losses = self.v * self.solution.machine.loss.value(self.solution.y[:, None], self.z)
-        return _dots(self.z, self._penalty_slope) / 2 + losses.sum(axis=0)
+        return dots(self.z, self._penalty_slope) / 2 + losses.sum(axis=0)
 
     def _solved(self) -> tuple["Refits", NDArray[np.bool_]]:
         """Return the fits after as many Newton steps as they need, and which of them were found."""
         points, goal = self, self._goal
         is_solved, last = np.zeros(len(self.rows), bool), np.full(len(self.rows), np.inf)
         for _ in range(MAX_NEWTON_STEPS):
-            dx, ds = points._newton_step(goal)
-            decrement = -_dots(points._gradient, dx)
+            dx, ds, _ = points._newton_step(goal)
+            decrement = -dots(points._gradient, dx)
             relative = decrement / np.maximum(1.0, points._value)
             # Where the decrement does not shrink any more, rounding is all that is left.
             is_last = (decrement <= goal) | ((relative <= STALLED_DECREMENT) & (decrement >= last))
@@ -166,32 +168,19 @@ class Refits:
         """Largest decrement of a fit."""
         return INEXACT_FRACTION * self.solution.machine.decrement * float(np.sum(self.solution.v))
 
-    def _newton_step(self, goal: float) -> tuple[Matrix, Matrix]:
-        """Return the step of x, and of s; eq. (1)."""
-        F = self._gradient
-        size = np.maximum(_dots(F, self.solution.repeated_covariance(F)), TINY)
-        return self._solve(-F, np.maximum(np.minimum(ROUGH_FRACTION, size), ROUGH_FRACTION * goal / size))
+    def _newton_step(self, goal: float) -> Solved:
+        """Return the steps of x and of s; eq. (1)."""
 
-    def _solve(self, B: Matrix, error: Vector) -> tuple[Matrix, Matrix]:
-        """Return X and S with ``(V^{-1} + D) X = B`` and ``X = V S``, by conjugate gradients.
+        def error(size: Vector) -> Vector:
+            least = ROUGH_FRACTION * goal / np.maximum(size, TINY)
+            return np.maximum(np.minimum(ROUGH_FRACTION, size), least)
 
-        They end where ``r' V r`` of what is left is ``error`` times what it was.
-        """
-        V, D = self.solution.repeated_covariance, self.w - self.solution.w[:, None]
-        X, S, r = np.zeros_like(B), np.zeros_like(B), B
-        p, q = V(r), r
-        size = first = _dots(r, p)
-        for _ in range(MAX_CONJUGATE_STEPS):
-            Ap = q + D * p
-            step = np.where(size > error * first, _ratio(size, _dots(p, Ap)), 0.0)
-            if not np.any(step):
-                break
-            X, S, r = X + step * p, S + step * q, r - step * Ap
-            y = V(r)
-            size, before = _dots(r, y), size
-            again = _ratio(size, before)
-            p, q = y + again * p, r + again * q
-        return X, S
+        return self._solve(-self._gradient, error)
+
+    def _solve(self, B: Matrix, error: Callable[[Vector], Vector]) -> Solved:
+        """Solve ``(V^{-1} + D) X = B``."""
+        D = self.w - self.solution.w[:, None]
+        return solve_near(self.solution.repeated_covariance, D, B, error, MAX_CONJUGATE_STEPS)
 
     def _moved(self, dx: Matrix, ds: Matrix, fraction: Vector, must_fall: NDArray[np.bool_]) -> "Refits":
         """Return the points after a step, which is halved as long as an objective that must fall does not."""
@@ -214,13 +203,3 @@ class Refits:
                 s[:, column] = fit.a - solution.a + solution.w * x[:, column]
                 exists[column] = True
         return Refits(solution, self.rows[exists], s[:, exists], x[:, exists])
-
-
-def _dots(A: Matrix, B: Matrix) -> Vector:
-    """Return the products of the columns."""
-    return np.asarray(np.einsum("ij,ij->j", A, B))
-
-
-def _ratio(a: Vector, b: Vector) -> Vector:
-    """Return a / b, zero unless b is positive."""
-    return np.divide(a, b, out=np.zeros_like(a), where=b > 0)
