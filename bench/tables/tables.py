@@ -66,8 +66,9 @@ class Tables(Table):
         """Return the ranks, and every set."""
         ranks = {(what, limit): Ranks.of(results, what, limit) for what in NUMBERED for limit in LIMITS}
         caption = (
-            "Mean rank (1 is the best) on the sets of at most so many rows, of the models that ran on all of them within "
-            f"{self.max_seconds:.0f} seconds a fit; on how many sets the error is lower than that of {BASE}; median processor seconds of a "
+            "Mean rank (1 is the best) on the sets of at most so many rows, of the models that ran on all of them; one that took longer than "
+            f"{self.max_seconds:.0f} seconds was given no other split of the set and no more rows. On how many sets the error is lower than "
+            f"that of {BASE}; median processor seconds of a "
             f"fit. {BASE} is `KernelClassifier()` for classes and `KernelRegressor()` for numbers; with one width it is "
             "`KernelLogisticRegression()` and `KernelRidgeRegressor()`."
         )

@@ -38,7 +38,7 @@ class KernelClassifier(ClassifierMixin, BaseDefault):
     Parameters
     ----------
     time_budget : float, default=None
-        Seconds for the whole choice. ``None`` takes about as long as six fits with one width: six families, of which
+        Seconds for the whole choice. ``None`` takes about as long as seven fits with one width: six families, of which
         the worse ones are dropped early, and three challengers with at most four times the evaluations of the winner. The result
         does then not depend on the clock.
     :shared: scale random_state n_jobs verbose on_interrupt calibration categorical_features
@@ -186,7 +186,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, BaseDefault):
     Parameters
     ----------
     time_budget : float, default=None
-        Seconds for the whole choice. ``None`` takes about as long as six fits with one width: six families, of which
+        Seconds for the whole choice. ``None`` takes about as long as seven fits with one width: six families, of which
         the worse ones are dropped early, and three challengers with at most four times the evaluations of the winner. The result
         does then not depend on the clock.
     :shared: scale random_state n_jobs verbose on_interrupt calibration categorical_features
