@@ -21,7 +21,7 @@ from foldless.datasets import make_ripley
 from foldless.grams import DenseGram, LowRankGram
 from foldless.grams.builders import DenseBuilder
 from foldless.machines import LSSVM, SmoothMachine
-from foldless.machines.losses import Logistic, Poisson
+from foldless.machines.losses import LogCosh, Logistic, Poisson
 from foldless.tuning.objective import Objective
 from foldless.tuning.row_blocks import BlockObjective
 from foldless.tuning.select import select
@@ -275,3 +275,37 @@ def test_a_row_is_refitted_only_where_it_is_doubtful():
     alone = [np.flatnonzero(np.isin(np.arange(260), own)) for own in rows]
     assert len(alone) == 4
     assert 0 < max(map(len, alone)) < len(np.unique(np.concatenate(alone))) < sum(map(len, alone))
+
+
+@pytest.mark.parametrize("loss", [Poisson(), LogCosh()], ids=["counts", "numbers"])
+@pytest.mark.parametrize("C", [1.0, 1e2, 1e4])
+def test_refits_of_counts_and_numbers_are_exact_for_any_C(loss, C):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(24, 2))
+    y = rng.poisson(np.exp(X[:, 0])).astype(float)
+    gram = DenseGram(RBF(0.7)(X))
+    column = SmoothMachine(loss, C=C).solve(gram, y[:, None]).columns[0]
+    found = Refits.of(column, range(24))
+    assert list(found.rows) == list(range(24))
+    expected = refits_of_their_own(column, range(24))
+    assert np.max(np.abs(found.z - expected)) < 1e-7 * (1 + np.max(np.abs(expected)))
+    _, slopes = found.add_derivatives(np.ones(24), np.zeros((24, 24)), np.zeros(1))
+    outputs = [
+        np.sum(Refits.of(SmoothMachine(loss, C=c).solve(gram, y[:, None]).columns[0], range(24)).outputs)
+        for c in (C * np.exp(-1e-3), C * np.exp(1e-3))
+    ]
+    # A difference over 2e-3 errs by the square of that, and by the rounding of its ends.
+    assert slopes[0] == pytest.approx((outputs[1] - outputs[0]) / 2e-3, rel=1e-4, abs=1e-4)
+
+
+def test_a_step_that_conjugate_gradients_do_not_find_is_no_solution(monkeypatch):
+    X, y = nearly_separable(1, 1.0, n=60)
+    column = solve(DenseGram(RBF(4.0)(X)), y, 1e3).columns[0]
+    expected = Refits.of(column, range(60))
+    adjoint = expected.add_derivatives(np.ones(60), np.zeros((60, 60)), np.zeros(1))
+    monkeypatch.setattr(refits, "MAX_CONJUGATE_STEPS", 0)
+    found = Refits.of(column, range(60))
+    assert found.outputs == pytest.approx(expected.outputs, rel=1e-7, abs=1e-7)
+    own = found.add_derivatives(np.ones(60), np.zeros((60, 60)), np.zeros(1))
+    assert own[0] == pytest.approx(adjoint[0], rel=1e-6, abs=1e-6 * np.max(np.abs(adjoint[0])))
+    assert own[1] == pytest.approx(adjoint[1], rel=1e-6)

@@ -12,6 +12,9 @@ one step for each of these. The rows that are left out are columns of one matrix
 Newton step, from :math:`x = 0`, is known: :math:`s = -e_i \varphi_i a_i / k_i`, with :math:`\varphi_i` the fraction that one row is
 of point i and :math:`k_i = 1 - \varphi_i w_i V_{ii}`.
 
+Where the curvature can vanish far from the targets, or grow without bounds, few digits are left of V for large C: fits of numbers and
+counts, and those of labels that are not found in this way, have factorisations of their own.
+
 A loss :math:`g = \ell'(y_i, z_i)` at the row that a fit leaves out has the derivatives
 
 .. math:: \frac{d}{dK} = \tfrac{C g}2 (p\, a' + a\, p'), \quad p = (I - W V) e_i, \qquad
@@ -70,8 +73,15 @@ class Refits:
         found = cls._after_one_step(solution, np.array(list(rows), dtype=np.intp))
         if not len(found.rows):
             return found
+        if not found._share_products:
+            return found._completed(np.zeros(len(found.rows), bool))
         found, is_solved = found._solved()
         return found if is_solved.all() else found._completed(is_solved)
+
+    @property
+    def _share_products(self) -> bool:
+        """Whether products with V are accurate enough: for labels."""
+        return self.solution.machine.loss.labels
 
     @classmethod
     def _after_one_step(cls, solution: SmoothSolution, rows: Rows) -> "Refits":
@@ -101,7 +111,12 @@ class Refits:
             return adjoint, slope
         units = np.zeros_like(self.s)
         units[self.rows, np.arange(len(self.rows))] = g
-        columns = self._solve(units, partial(np.full_like, fill_value=self.solution.machine.decrement)).x
+        columns, is_solved = np.zeros_like(units), np.zeros(len(g), bool)
+        if self._share_products:
+            error = partial(np.full_like, fill_value=self.solution.machine.decrement)
+            columns, _, is_solved = self._solve(units, error)
+        for i in map(int, np.flatnonzero(~is_solved)):
+            columns[:, i] = self._alone(i).covariance(units[:, i])
         P, slopes = units - self.w * columns, dots(columns, self.a)
         return add_symmetric(adjoint, self.solution.C * P, self.a), slope + np.sum(slopes)
 
@@ -152,11 +167,12 @@ class Refits:
         points, goal = self, self._goal
         is_solved, last = np.zeros(len(self.rows), bool), np.full(len(self.rows), np.inf)
         for _ in range(MAX_NEWTON_STEPS):
-            dx, ds, _ = points._newton_step(goal)
+            dx, ds, is_exact = points._newton_step(goal)
             decrement = -dots(points._gradient, dx)
             relative = decrement / np.maximum(1.0, points._value)
             # Where the decrement does not shrink any more, rounding is all that is left.
             is_last = (decrement <= goal) | ((relative <= STALLED_DECREMENT) & (decrement >= last))
+            is_last &= is_exact
             points = points._moved(dx, ds, np.where(is_solved, 0.0, 1.0), relative > FULL_STEP_DECREMENT)
             is_solved, last = is_solved | is_last, decrement
             if np.all(is_solved | ~np.isfinite(decrement)):
@@ -191,6 +207,12 @@ class Refits:
                 break
             fraction = np.where(rises, fraction / 2, fraction)
         return new
+
+    def _alone(self, column: int) -> SmoothSolution:
+        """Return one of the fits, with factors of its own."""
+        solution, v = self.solution, self.v[:, column]
+        machine = replace(solution.machine, weights=v)
+        return SmoothSolution(solution.gram, machine, solution.y, v, self.z[:, column], 0)
 
     def _completed(self, is_solved: NDArray[np.bool_]) -> "Refits":
         """Return the fits that were found and, with factorisations of their own, the others; none where there is no fit."""
