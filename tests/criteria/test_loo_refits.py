@@ -98,9 +98,9 @@ def test_fits_together_are_those_one_by_one(form, bias, C):
     found = Refits.of(column, range(80))
     assert list(found.rows) == list(range(80))
     expected = refits_of_their_own(column, range(80))
-    # A decrement of 80e-20 is half the square of the error in units of the deviations of the outputs.
+    # A decrement, of 80e-20 at most, is the square of the error in units of the deviations of the outputs.
     scale = np.sqrt(np.max(column.V) * 80e-20) + 1e-12 * np.max(np.abs(expected))
-    assert np.max(np.abs(found.z - expected)) < 100 * scale
+    assert np.max(np.abs(found.z - expected)) < 10 * scale
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -279,7 +279,7 @@ def test_a_row_is_refitted_only_where_it_is_doubtful():
 
 @pytest.mark.parametrize("loss", [Poisson(), LogCosh()], ids=["counts", "numbers"])
 @pytest.mark.parametrize("C", [1.0, 1e2, 1e4])
-def test_refits_of_counts_and_numbers_are_exact_for_any_C(loss, C):
+def test_refits_of_counts_and_numbers_are_those_one_by_one(loss, C):
     rng = np.random.default_rng(2)
     X = rng.normal(size=(24, 2))
     y = rng.poisson(np.exp(X[:, 0])).astype(float)

@@ -298,8 +298,8 @@ def test_conjugate_gradients_save_factorisations_and_change_no_digit(monkeypatch
     monkeypatch.setattr(smooth, "CONJUGATE_STEPS_PER_ROW", 1.0)
     conjugate = machine.solve(gram, y[:, None]).columns[0]
     assert len(counts) - n_plain < n_plain
-    # The decrement, half the square of the error in deviations of the outputs, is 80e-20 at most.
-    error = np.sqrt(2 * 80e-20 * np.max(plain.V)) + 1e-13 * np.max(np.abs(plain.z))
+    # The decrement, the square of the error in deviations of the outputs, is 80e-20 at most.
+    error = np.sqrt(80e-20 * np.max(plain.V)) + 1e-13 * np.max(np.abs(plain.z))
     assert np.max(np.abs(conjugate.z - plain.z)) < 10 * error
 
 

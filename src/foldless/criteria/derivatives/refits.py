@@ -167,7 +167,7 @@ class Refits:
         points, goal = self, self._goal
         is_solved, last = np.zeros(len(self.rows), bool), np.full(len(self.rows), np.inf)
         for _ in range(MAX_NEWTON_STEPS):
-            dx, ds, is_exact = points._newton_step(goal)
+            dx, ds, is_exact = points._newton_step()
             decrement = -dots(points._gradient, dx)
             relative = decrement / np.maximum(1.0, points._value)
             # Where the decrement does not shrink any more, rounding is all that is left.
@@ -184,11 +184,11 @@ class Refits:
         """Largest decrement of a fit."""
         return INEXACT_FRACTION * self.solution.machine.decrement * float(np.sum(self.solution.v))
 
-    def _newton_step(self, goal: float) -> Solved:
+    def _newton_step(self) -> Solved:
         """Return the steps of x and of s; eq. (1)."""
 
         def error(size: Vector) -> Vector:
-            least = ROUGH_FRACTION * goal / np.maximum(size, TINY)
+            least = ROUGH_FRACTION * self._goal / np.maximum(size, TINY)
             return np.maximum(np.minimum(ROUGH_FRACTION, size), least)
 
         return self._solve(-self._gradient, error)
