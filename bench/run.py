@@ -40,7 +40,7 @@ class Conditions:
     isolated : bool
         Whether every fit has a process of its own, which measures memory.
     max_seconds : float or None
-        A contender that took longer on a set is not run on more rows of it.
+        A contender that took longer on a set is not run on its other splits, nor on more rows of it.
     """
 
     jobs: int = 2

@@ -65,7 +65,7 @@ class SearchedRecursiveFeatureMachine(BaseEstimator):
         return self
 
     def _parameters(self) -> Iterator[dict[str, Any]]:
-        """Yield settings within the bounds that the authors search."""
+        """Yield random settings within wide bounds."""
         random = np.random.default_rng(0)
         for _ in range(self.settings):
             kernel = {
