@@ -30,6 +30,16 @@ def test_the_inverse_is_one(definite):
     assert np.max(np.abs(inverse_lower(L) @ L - np.eye(len(L)))) < bound
 
 
+def test_squares_of_an_inverse_that_is_not_kept(definite):
+    L = cholesky(definite)
+    # A sum of up to n squares, each with twice the error of its entry.
+    np.testing.assert_allclose(
+        tiles.inverse_squares_by_columns(L),
+        np.sum(inverse_lower(L) ** 2, axis=0),
+        rtol=3 * len(L) * np.finfo(float).eps,
+    )
+
+
 @pytest.mark.parametrize("transposed", [False, True])
 def test_solutions_of_many_columns_are_those_of_each(definite, transposed):
     L = cholesky(definite)
@@ -59,10 +69,10 @@ def test_digits_do_not_depend_on_the_number_of_threads(definite):
     for n_jobs in (1, 2, 3):
         with workers(n_jobs):
             L = cholesky(definite)
-            found.append((L, inverse_lower(L)))
-    for L, inverse in found[1:]:
-        assert np.array_equal(L, found[0][0])
-        assert np.array_equal(inverse, found[0][1])
+            found.append((L, inverse_lower(L), tiles.inverse_squares_by_columns(L)))
+    for others in found[1:]:
+        for other, first in zip(others, found[0], strict=True):
+            assert np.array_equal(other, first)
 
 
 @pytest.mark.parametrize("row", [3, 700, 1500])

@@ -8,7 +8,6 @@ from sklearn.datasets import make_blobs, make_classification
 from sklearn.gaussian_process.kernels import RBF
 
 from foldless.criteria import LOO, HyperPrior, loo_outputs
-from foldless.criteria.derivatives import refits
 from foldless.criteria.derivatives.refits import Refits
 from foldless.criteria.derivatives.second_steps import (
     NEGLIGIBLE_CHANGES,
@@ -20,7 +19,7 @@ from foldless.criteria.derivatives.second_steps import (
 from foldless.datasets import make_ripley
 from foldless.grams import DenseGram, LowRankGram
 from foldless.grams.builders import DenseBuilder
-from foldless.machines import LSSVM, SmoothMachine
+from foldless.machines import LSSVM, SmoothMachine, nearby_fits
 from foldless.machines.losses import LogCosh, Logistic, Poisson
 from foldless.tuning.objective import Objective
 from foldless.tuning.row_blocks import BlockObjective
@@ -100,7 +99,7 @@ def test_fits_together_are_those_one_by_one(form, bias, C):
     expected = refits_of_their_own(column, range(80))
     # A decrement, of 80e-20 at most, is the square of the error in units of the deviations of the outputs.
     scale = np.sqrt(np.max(column.V) * 80e-20) + 1e-12 * np.max(np.abs(expected))
-    assert np.max(np.abs(found.z - expected)) < 10 * scale
+    assert np.max(np.abs(found.fits.z - expected)) < 10 * scale
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -108,7 +107,7 @@ def test_fits_that_are_not_found_together_are_found_alone(monkeypatch, bias):
     X, y = nearly_separable(1, 1.0, n=60)
     column = solve(DenseGram(RBF(4.0)(X)), y, 1e3, bias).columns[0]
     together = Refits.of(column, range(60))
-    monkeypatch.setattr(refits, "MAX_NEWTON_STEPS", 1)
+    monkeypatch.setattr(nearby_fits, "MAX_NEWTON_STEPS", 1)
     alone = Refits.of(column, range(60))
     assert alone.outputs == pytest.approx(together.outputs, rel=1e-7, abs=1e-7)
     found = [fits.add_derivatives(np.ones(60), np.zeros((60, 60)), np.zeros(1)) for fits in (alone, together)]
@@ -288,7 +287,7 @@ def test_refits_of_counts_and_numbers_are_those_one_by_one(loss, C):
     found = Refits.of(column, range(24))
     assert list(found.rows) == list(range(24))
     expected = refits_of_their_own(column, range(24))
-    assert np.max(np.abs(found.z - expected)) < 1e-7 * (1 + np.max(np.abs(expected)))
+    assert np.max(np.abs(found.fits.z - expected)) < 1e-7 * (1 + np.max(np.abs(expected)))
     _, slopes = found.add_derivatives(np.ones(24), np.zeros((24, 24)), np.zeros(1))
     outputs = [
         np.sum(Refits.of(SmoothMachine(loss, C=c).solve(gram, y[:, None]).columns[0], range(24)).outputs)
@@ -303,7 +302,7 @@ def test_a_step_that_conjugate_gradients_do_not_find_is_no_solution(monkeypatch)
     column = solve(DenseGram(RBF(4.0)(X)), y, 1e3).columns[0]
     expected = Refits.of(column, range(60))
     adjoint = expected.add_derivatives(np.ones(60), np.zeros((60, 60)), np.zeros(1))
-    monkeypatch.setattr(refits, "MAX_CONJUGATE_STEPS", 0)
+    monkeypatch.setattr(nearby_fits, "MAX_CONJUGATE_STEPS", 0)
     found = Refits.of(column, range(60))
     assert found.outputs == pytest.approx(expected.outputs, rel=1e-7, abs=1e-7)
     own = found.add_derivatives(np.ones(60), np.zeros((60, 60)), np.zeros(1))

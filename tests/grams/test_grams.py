@@ -91,6 +91,14 @@ def test_covariance_is_the_inverse_of_the_summed_precisions(case):
         near(case.factor.covariance_columns(rows), case.V[:, rows], digits=8)
 
 
+@pytest.mark.parametrize("bias", [True, False])
+def test_the_quick_covariance_is_the_covariance_where_weights_matter(bias, rank):
+    F, w = features(rank), weights("even")
+    M = np.random.default_rng(2).normal(size=(N, 3))
+    found = DenseGram(F @ F.T).factor(w, bias).quick_covariance(M)
+    near(found, covariance(F @ F.T, w, bias) @ M)
+
+
 def test_logdet_is_the_determinant(case):
     s = np.sqrt(case.w)
     B = np.eye(N) + s[:, None] * case.K * s

@@ -6,7 +6,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from foldless.core.errors import NotPositiveDefinite, Undefined
 from foldless.grams import DenseGram, LowRankGram
-from foldless.machines import SmoothMachine, smooth
+from foldless.machines import SmoothMachine, nearby_fits, smooth
 from foldless.machines.losses import Logistic
 from foldless.machines.smooth import WarmStart, _Problem
 from oracles.klr import (
@@ -237,6 +237,63 @@ def test_several_columns_are_solved_side_by_side():
     assert s.alpha.shape == (len(y), 3)
     np.testing.assert_allclose(s.alpha[:, 1], -s.alpha[:, 0], atol=1e-11)
     np.testing.assert_allclose(s.alpha[:, 2], solve(DenseGram(K), Y[:, 2], 2.0).alpha, atol=1e-11)
+
+
+def five_classes(n=90):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(n, 3))
+    y = np.argmax(X @ rng.normal(size=(3, 5)) + rng.normal(size=(n, 5)), axis=1)
+    return X, np.where(y[:, None] == np.arange(5), 1.0, -1.0)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("width", [0.1, 1.0, 20.0])
+@pytest.mark.parametrize("C", [1e-8, 1e-2, 1e1, 1e4, 1e6])
+def test_columns_together_are_those_of_each(monkeypatch, bias, width, C):
+    X, Y = five_classes()
+    v = np.random.default_rng(5).uniform(0.5, 2.0, size=len(Y))
+    v[:3] = 0.0
+    gram, machine = DenseGram(RBF(width)(X)), SmoothMachine(Logistic(), C=C, bias=bias, weights=v)
+    alone = machine.solve(gram, Y)
+    monkeypatch.setattr(smooth, "TOGETHER_MIN_ROWS", 50)
+    together = machine.solve(gram, Y)
+    for one, other in zip(alone.columns, together.columns, strict=True):
+        # The decrement, the square of the error in deviations of the outputs, is 1e-20 per row at most. Outputs are sums of n
+        # terms of the size of C, and rounding of those is not smaller either way.
+        rounding = len(Y) * np.finfo(float).eps * np.max(np.abs(gram.K) @ np.abs(one.alpha))
+        error = np.sqrt(np.sum(v) * 1e-20 * np.max(one.V)) + rounding + 1e-12 * np.max(np.abs(one.z))
+        assert np.max(np.abs(other.z - one.z)) < 10 * error
+
+
+def test_columns_together_share_factorisations(monkeypatch):
+    X, Y = five_classes()
+    gram, machine = DenseGram(RBF(1.0)(X)), SmoothMachine(Logistic(), C=10.0)
+    factor, counts = DenseGram.factor, []
+    monkeypatch.setattr(DenseGram, "factor", lambda *args: counts.append(1) or factor(*args))
+    machine.solve(gram, Y)
+    n_alone = len(counts)
+    monkeypatch.setattr(smooth, "TOGETHER_MIN_ROWS", 50)
+    machine.solve(gram, Y)
+    assert len(counts) - n_alone < Y.shape[1] < n_alone
+
+
+def test_a_column_that_is_not_found_together_is_found_alone(monkeypatch):
+    X, Y = five_classes()
+    gram, machine = DenseGram(RBF(1.0)(X)), SmoothMachine(Logistic(), C=10.0)
+    expected = machine.solve(gram, Y)
+    monkeypatch.setattr(smooth, "TOGETHER_MIN_ROWS", 50)
+    monkeypatch.setattr(nearby_fits, "MAX_NEWTON_STEPS", 1)
+    found = machine.solve(gram, Y)
+    assert np.array_equal(found.outputs, expected.outputs)
+    assert all(column.n_iterations > 0 for column in found.columns)
+
+
+def test_a_column_of_one_class_has_no_optimum_among_others_either(monkeypatch):
+    X, Y = five_classes()
+    Y[:, 2] = -1.0
+    monkeypatch.setattr(smooth, "TOGETHER_MIN_ROWS", 50)
+    with pytest.raises(Undefined):
+        SmoothMachine(Logistic(), C=10.0).solve(DenseGram(RBF(1.0)(X)), Y)
 
 
 @pytest.mark.parametrize("C", [0.0, -1.0, np.nan, np.inf])

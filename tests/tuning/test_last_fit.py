@@ -7,8 +7,9 @@ from sklearn.gaussian_process.kernels import RBF
 from foldless.core.targets import one_versus_rest
 from foldless.criteria import LOO, EvidenceEP, SmoothedSpan
 from foldless.datasets import make_ripley
-from foldless.machines import LSSVM, HingeSVM, SquaredHingeSVM
-from foldless.tuning.last_fit import OPERATIONS_PER_SECOND, LastFit
+from foldless.machines import LSSVM, HingeSVM, SmoothMachine, SquaredHingeSVM
+from foldless.machines.losses import Logistic
+from foldless.tuning.last_fit import N_TRIAL_CLASSES, OPERATIONS_PER_SECOND, LastFit
 
 N = 200
 
@@ -86,3 +87,22 @@ def test_landmarks_that_are_known_to_be_too_few_are_not_fitted(width, names):
     form = LastFit(X, np.where(y > 0, 1.0, -1.0)[:, None], LOO()).fit(RBF(width), LSSVM(1.0))
     assert [tried.name for tried in form.tried] == names
     assert form.name == names[-1]
+
+
+@pytest.mark.parametrize(("width", "tried"), [(0.02, ["whole"]), (1.0, ["100 landmarks"])])
+def test_of_many_classes_some_are_fitted_through_landmarks_first(width, tried, monkeypatch):
+    """A narrow kernel has no use for 100 landmarks, which three classes tell; a wide one needs no more."""
+    monkeypatch.setattr("foldless.tuning.last_fit.SMALL_WHOLE_MAX_ROWS", 0)
+    X = np.random.default_rng(0).uniform(size=(400, 2))
+    Y = one_versus_rest(np.digitize(X[:, 0], np.linspace(0, 1, 9)[1:-1]), 8)
+    columns, solve = [], SmoothMachine.solve
+
+    def counted(self, gram, Y, start=None):
+        columns.append(Y.shape[1])
+        return solve(self, gram, Y, start)
+
+    monkeypatch.setattr(SmoothMachine, "solve", counted)
+    form = LastFit(X, Y, LOO()).fit(RBF(width), SmoothMachine(Logistic(), C=1.0))
+    assert [one.name for one in form.tried] == tried
+    assert columns[0] == N_TRIAL_CLASSES
+    assert columns.count(8) == 1

@@ -100,13 +100,13 @@ def dtrtri(L: Matrix) -> tuple[Matrix, int]:
     return L, run(b"L", b"N", len(L), L, len(L))
 
 
-def dtrtrs(L: Matrix, M: Matrix, transposed: bool = False) -> tuple[Matrix, int]:
+def dtrtrs(L: Matrix, M: Matrix, transposed: bool = False, overwrite: bool = False) -> tuple[Matrix, int]:
     """Return ``L^{-1} M``, or ``L^{-T} M``, for a vector or matrix M, and ``info``, which is positive if L is singular."""
     _check_fit(L, len(M))
     run = _routine("dtrtrs", len(L) * M.size // 2)
     if run is None:
-        return lapack.dtrtrs(L, M, lower=1, trans=int(transposed))
-    x = _own(M)
+        return lapack.dtrtrs(L, M, lower=1, trans=int(transposed), overwrite_b=overwrite)
+    x = _own(M, overwrite)
     # A row-major lower triangle is the transpose of a column-major upper one.
     by_rows = L.flags.c_contiguous and not L.flags.f_contiguous
     L, stride = _with_stride(L.T if by_rows else L)

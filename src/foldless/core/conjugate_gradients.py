@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 
 from foldless.core.contracts import Matrix, Vector
 
+# Solved columns stay, unchanged, until no more than this fraction of the columns is left.
+MAX_KEPT_FRACTION = 0.75
+
 
 class Solved(NamedTuple):
     """The solution of one or more systems.
@@ -27,11 +30,14 @@ class Solved(NamedTuple):
         ``x = V s``.
     is_solved : array of shape (k,)
         Whether no more than the error is left of the right-hand side.
+    n_steps : int
+        Steps that were taken.
     """
 
     x: Matrix
     s: Matrix
     is_solved: NDArray[np.bool_]
+    n_steps: int
 
 
 def solve_near(
@@ -62,17 +68,26 @@ def solve_near(
     p, q = V(r), r
     size = first = dots(r, p)
     goal = error(first) * first
-    for _ in range(max_steps):
+    # Columns that are not solved; the others are taken out when they are many.
+    left, n_steps = np.arange(B.shape[1]), 0
+    is_solved = size <= goal
+    while n_steps < max_steps and not is_solved.all():
+        goes_on = size > goal[left]
+        if np.sum(goes_on) <= MAX_KEPT_FRACTION * len(left):
+            left, D, r, p, q, size = left[goes_on], *(M[:, goes_on] for M in (D, r, p, q)), size[goes_on]
+            goes_on = goes_on[goes_on]
         Ap = q + D * p
-        step = np.where(size > goal, _ratio(size, dots(p, Ap)), 0.0)
-        if not np.any(step):
-            break
-        x, s, r = x + step * p, s + step * q, r - step * Ap
+        step = np.where(goes_on, _ratio(size, dots(p, Ap)), 0.0)
+        x[:, left] += step * p
+        s[:, left] += step * q
+        r = r - step * Ap
         y = V(r)
         size, before = dots(r, y), size
         again = _ratio(size, before)
         p, q = y + again * p, r + again * q
-    return Solved(x, s, size <= goal)
+        n_steps += 1
+        is_solved[left] = size <= goal[left]
+    return Solved(x, s, is_solved, n_steps)
 
 
 def dots(A: Matrix, B: Matrix) -> Vector:

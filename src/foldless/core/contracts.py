@@ -173,6 +173,11 @@ class Machine(ABC):
         return 1
 
     @property
+    def fits_columns_together(self) -> bool:
+        """Whether large fits to several columns take steps for all of them, and need no start."""
+        return False
+
+    @property
     def fits_by_cells(self) -> bool:
         """Whether the machine can be fitted cell by cell; see :mod:`foldless.tuning.cellwise`."""
         return False

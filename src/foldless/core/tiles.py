@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from foldless.core import blas
-from foldless.core.gram import Matrix
+from foldless.core.gram import Matrix, Vector
 from foldless.core.parallel import side_by_side
 
 # Blocks up to so many rows are factored as they are.
@@ -54,14 +54,30 @@ def _subtract_columns(A: Matrix, half: int, columns: slice) -> None:
 def inverse_by_columns(L: Matrix) -> Matrix:
     """Return the inverse of a lower triangular matrix."""
     inverse = np.zeros(L.shape, order="F")
-    side_by_side([partial(_invert_columns, L, inverse, part) for part in _slices(0, len(L), INVERSE_COLUMNS)])
+
+    def fill(columns: slice) -> None:
+        inverse[columns.start :, columns] = _inverse_columns(L, columns)
+
+    side_by_side([partial(fill, part) for part in _slices(0, len(L), INVERSE_COLUMNS)])
     return inverse
 
 
-def _invert_columns(L: Matrix, inverse: Matrix, columns: slice) -> None:
+def inverse_squares_by_columns(L: Matrix) -> Vector:
+    """Return the squared norms of the columns of the inverse of a lower triangular matrix; no more than a few columns exist at a time."""
+
+    def squares(columns: slice) -> Vector:
+        part = _inverse_columns(L, columns)
+        return np.asarray(np.einsum("ij,ij->j", part, part))
+
+    parts = side_by_side([partial(squares, part) for part in _slices(0, len(L), INVERSE_COLUMNS)])
+    return np.concatenate(parts)
+
+
+def _inverse_columns(L: Matrix, columns: slice) -> Matrix:
+    """Return columns of the inverse from the diagonal on."""
     unit = np.zeros((len(L) - columns.start, columns.stop - columns.start), order="F")
     np.fill_diagonal(unit, 1.0)
-    inverse[columns.start :, columns] = blas.dtrtrs(L[columns.start :, columns.start :], unit)[0]
+    return blas.dtrtrs(L[columns.start :, columns.start :], unit, overwrite=True)[0]
 
 
 def solve_by_columns(L: Matrix, M: Matrix, transposed: bool) -> Matrix:

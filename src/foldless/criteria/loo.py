@@ -8,7 +8,7 @@ References
 """
 
 from dataclasses import dataclass, replace
-from functools import singledispatch
+from functools import partial, singledispatch
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -17,6 +17,7 @@ from scipy.special import log_softmax, softmax
 
 from foldless.core.contracts import Adjoint, Machine, Matrix, Reading, Vector
 from foldless.core.errors import Undefined
+from foldless.core.parallel import side_by_side
 from foldless.core.targets import error_fraction, is_pm1, weighted_mean
 from foldless.criteria.base import Criterion, reads
 from foldless.criteria.derivatives.lssvm import total_derivative_from_left_out
@@ -129,7 +130,8 @@ class LOO(Criterion):
             return replace(self, refit_rows=())
         if solution.gram.n > CHECK_MAX_ROWS:
             return self
-        changes, totals = zip(*map(second_step_changes, columns), strict=True)
+        of_columns = side_by_side([partial(second_step_changes, column) for column in columns])
+        changes, totals = zip(*of_columns, strict=True)
         total = sum(totals)
         if sum(float(np.sum(change)) for change in changes) <= MAX_SECOND_STEPS * total:
             return self

@@ -29,6 +29,7 @@ from foldless.core import blas
 from foldless.core.errors import NotPositiveDefinite
 from foldless.core.gram import Eigenpairs, Factor, Gram, Matrix, Rows, Vector
 from foldless.core.linalg import (
+    TILED_MIN_ROWS,
     centre,
     check_eigenvalues,
     cholesky,
@@ -42,10 +43,12 @@ from foldless.core.linalg import (
     weighted_square,
 )
 from foldless.core.memo import Latest, cached_property
+from foldless.core.tiles import inverse_squares_by_columns
 from foldless.grams.adjoints import Complement
 
 CANCELLATION_LEVERAGE = 1e-4  # eq. (2) loses more than four digits for points of less leverage
-FORMED_FRACTION = 0.125  # from this fraction of its columns on, the whole covariance is cheaper
+# From these fractions of its columns on the whole covariance is cheaper: with eq. (2), and where that cancels.
+FORMED_FRACTION, CANCELLED_FORMED_FRACTION = 1 / 3, 1 / 8
 COPIED_ROWS_FRACTION = 0.25  # up to this fraction of the rows, copying them is cheaper than a pass over all
 
 
@@ -113,14 +116,16 @@ class DenseGram(Gram):
         """Return the factor of ``I + S K S``, with or without a free bias."""
         K = self.centred().K if bias else self.K
         s = np.sqrt(w)
-        return DenseFactor(K, np.asarray(w, float), s, self._root_of(K, s, np.empty_like(K)), bias)
+        return DenseFactor(K, np.asarray(w, float), s, self._root_of(K, s, np.zeros_like(K)), bias)
 
     def _root_of(self, K: Matrix, s: Vector, B: Matrix) -> Matrix:
         """Return the Cholesky factor of ``I + S K S`` in the place of ``B``, which may be ``K``."""
 
         def fill(rows: slice) -> None:
-            strip = np.multiply(K[rows], s[rows, None], out=B[rows])
-            strip *= s
+            # The lower triangle of the transpose is all that is read.
+            columns = slice(rows.start, None)
+            strip = np.multiply(K[rows, columns], s[rows, None], out=B[rows, columns])
+            strip *= s[columns]
 
         each_strip(self.n, fill)
         B.flat[:: self.n + 1] += 1
@@ -137,7 +142,7 @@ class DenseGram(Gram):
         """
         s = np.sqrt(w)
         centred = centre(self.K) if bias else self.K
-        L = self._root_of(centred, s, centred if bias else np.empty_like(centred))
+        L = self._root_of(centred, s, centred if bias else np.zeros_like(centred))
         logdet = 2 * float(np.sum(np.log(np.diag(L))))
         g = solve_lower(L, solve_lower(L, s), transposed=True)
         R = mirror(blas.dpotri(L, overwrite=True)[0]).T
@@ -299,7 +304,9 @@ class DenseFactor(Factor):
 
     @cached_property
     def _inverse_diag(self) -> Vector:
-        r = np.einsum("ij,ij->j", self._Linv, self._Linv)
+        # The inverse of a large factor is not kept: most have no use for more than its diagonal.
+        large = len(self.L) >= TILED_MIN_ROWS
+        r = inverse_squares_by_columns(self.L) if large else np.einsum("ij,ij->j", self._Linv, self._Linv)
         return r - self._g**2 / self._sigma if self.bias else r
 
     def inverse_diag(self) -> Vector:
@@ -369,9 +376,33 @@ class DenseFactor(Factor):
         return self.V[np.ix_(rows, rows)]
 
     def covariance_columns(self, rows: Rows) -> Matrix:
-        """Return ``V[:, rows]``; for many of them V is formed as a whole."""
-        few = len(rows) < FORMED_FRACTION * len(self.w)
-        return super().covariance_columns(rows) if few else self.V[:, rows]
+        """Return ``V[:, rows]``: few by eq. (2) if that does not cancel, many from V as a whole."""
+        leverage = 1 - self.inverse_diag()
+        # Entry i, j of eq. (2) errs, in units of the root of V_ii V_jj, by rounding over the root of the product of both leverages.
+        cancels = np.min(leverage) * np.min(leverage[rows], initial=1.0) < CANCELLATION_LEVERAGE**2
+        if len(rows) >= (CANCELLED_FORMED_FRACTION if cancels else FORMED_FRACTION) * len(self.w):
+            return self.V[:, rows]
+        if cancels:
+            return super().covariance_columns(rows)
+        V = solve_lower(self.L, self._Linv[:, rows], transposed=True)
+        V /= -self.s[:, None]
+        V /= self.s[rows]
+        if self.bias:
+            t = self._g / self.s
+            V += np.multiply.outer(t, t[rows] / self._sigma)
+        V[rows, np.arange(len(rows))] = self.covariance_diag()[rows]
+        return V
+
+    def quick_covariance(self, M: Matrix) -> Matrix:
+        """Return ``V M`` for weights that matter everywhere, by eq. (2) and without products with K."""
+        s = self.s[:, None]
+        VM = M / s
+        VM -= solve_lower(self.L, solve_lower(self.L, VM), transposed=True)
+        VM /= s
+        if self.bias:
+            h = self._g / self.s
+            VM += np.multiply.outer(h, h @ M / self._sigma)
+        return VM
 
     def repeated_covariance(self, M: Matrix) -> Matrix:
         """Return ``V M`` with V as an array."""

@@ -32,10 +32,13 @@ from foldless.core.conjugate_gradients import solve_near
 from foldless.core.gram import Factor, Gram, Matrix, Rows, Vector
 from foldless.core.memo import cached_property
 from foldless.core.parallel import side_by_side
+from foldless.grams import DenseGram
+from foldless.grams.dense import CANCELLATION_LEVERAGE
 from foldless.machines.base import MachineWithC, fraction_of_one_row, row_weights
-from foldless.machines.coefficients import range_gram
+from foldless.machines.coefficients import loses_digits, range_gram
 from foldless.machines.columnwise import ColumnwiseSolutions
 from foldless.machines.losses.protocols import SmoothLoss
+from foldless.machines.nearby_fits import TINY, Model, NearbyFits
 from foldless.machines.newton import FINAL_DECREMENT, SEARCH_DECREMENT, minimise
 
 # Outputs are foretold for changes of log C up to this one.
@@ -44,6 +47,8 @@ MAX_LOG_C_CHANGE = 3.0
 CONJUGATE_STEPS_PER_ROW, MIN_CONJUGATE_STEPS = 1 / 150, 6
 # What conjugate gradients leave of the decrement of a Newton step: this fraction, or the decrement itself if that is less.
 CONJUGATE_ERROR = 0.01
+# Columns and rows from which on steps for all columns together are cheaper than steps for each.
+TOGETHER_MIN_COLUMNS, TOGETHER_MIN_ROWS = 3, 600
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +87,11 @@ class SmoothMachine(MachineWithC):
         return replace(self, decrement=max(self.decrement, SEARCH_DECREMENT))
 
     @property
+    def fits_columns_together(self) -> bool:
+        """Whether large fits to several columns take steps for all of them: for labels."""
+        return self.loss.labels
+
+    @property
     def fits_by_cells(self) -> bool:
         """Whether the machine can be fitted cell by cell; see :mod:`foldless.tuning.cellwise`."""
         return True
@@ -110,9 +120,47 @@ class SmoothMachine(MachineWithC):
             Earlier outputs: ``solution.start`` of a similar problem.
         """
         self.loss.check(Y)
+        together = self._solved_together(gram, Y)
         starts = [None] * Y.shape[1] if start is None else start
-        tasks = [partial(self._column, gram, y, start) for y, start in zip(Y.T, starts, strict=True)]
+        tasks = [
+            partial(self._column, gram, y, start)
+            if z is None
+            else partial(SmoothSolution, gram, self, y, row_weights(self, gram.n), z, 0)
+            for y, start, z in zip(Y.T, starts, together, strict=True)
+        ]
         return SmoothSolutions(tuple(side_by_side(tasks)))
+
+    def _solved_together(self, gram: Gram, Y: Matrix) -> list[Vector | None]:
+        """Return the outputs of the columns that are found by Newton steps for all of them at a time, and None for the others.
+
+        Such steps pay if columns and rows are many. Their model, see :mod:`foldless.machines.nearby_fits`, has the geometric means
+        of the curvatures of the columns.
+        """
+        nothing: list[Vector | None] = [None] * Y.shape[1]
+        large = Y.shape[1] >= TOGETHER_MIN_COLUMNS and gram.n >= TOGETHER_MIN_ROWS
+        if not (large and self.fits_columns_together and isinstance(gram, DenseGram)):
+            return nothing
+        v = np.broadcast_to(row_weights(self, gram.n)[:, None], Y.shape)
+        z = np.tile([self._best_constant(y, v[:, 0]) for y in Y.T], (gram.n, 1))
+        w = v * self.loss.derivatives(Y, z)[1]
+        variance = float(np.mean(gram.diag()))
+        if variance <= 0 or loses_digits(gram, self.C * float(np.max(w))):
+            return nothing
+        # Smaller curvatures would change little, because the prior decides there, but lose digits.
+        least = CANCELLATION_LEVERAGE / (self.C * variance)
+
+        def model(w: Matrix) -> Model:
+            means = np.maximum(np.exp(np.mean(np.log(np.maximum(w, TINY)), axis=1)), least)
+            factor = gram.factor(self.C * means, self.bias)
+            return Model(lambda M: self.C * factor.quick_covariance(M), means, outputs)
+
+        def outputs(beta: Matrix, z: Matrix) -> Matrix:
+            f = self.C * gram.matmul(beta)
+            return f + np.mean(z - f, axis=0) if self.bias else f
+
+        fits = NearbyFits(self.loss, model(w), Y, v, z, np.zeros_like(z))
+        fits, is_solved = fits.solved(self.decrement * float(np.sum(v[:, 0])), model)
+        return [column if known else None for column, known in zip(fits.z.T, is_solved, strict=True)]
 
     def joined_start(
         self, starts: Sequence[list["WarmStart"]], rows: Sequence[Rows], n: int
@@ -276,7 +324,7 @@ class SmoothSolution:
     a, w, dw : arrays of shape (n,)
         Minus the first, the second and the third derivative of the weighted loss at ``z``.
     n_iterations : int
-        Newton steps that were needed, without the first one of a warm start.
+        Newton steps that were needed, without the first one of a warm start; none if the column was found together with others.
     """
 
     gram: Gram

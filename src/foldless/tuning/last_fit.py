@@ -79,6 +79,8 @@ PROMISING_GAP = 3 * NEGLIGIBLE_GAP
 # Beyond this gap a fit to all rows begins at the outputs of small blocks of rows rather than at those through landmarks: on ringnorm with
 # 4000 rows, where it was 8.8, logistic regression then took 7 factorisations in place of 12.
 COARSE_GAP = 0.5
+# Classes that are fitted through landmarks to see whether it pays for all of them, where those are more than twice as many.
+N_TRIAL_CLASSES = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,15 +225,14 @@ class LastFit:
             last = None
             # With few landmarks a fit or its criterion may not exist; with more of them it may.
             with suppress(Undefined):
-                last = self._promising_landmarks(kernel, machine, m, start, precision)
+                last = self._promising_landmarks(kernel, machine, m, start, fits_whole, precision)
                 tried += [] if last is None else [last.scored(self.Y)]
             if last is not None:
                 if last.gap <= NEGLIGIBLE_GAP:
                     return last.beside(tried)
                 if start is None or last.gap <= COARSE_GAP:
                     start = last.solution.start
-                # Where the whole matrix can be used, landmarks are of use only if they are as good.
-                precision = last.solution.precision if fits_whole else None
+                precision = last.solution.precision
             m *= LANDMARK_GROWTH
         if fits_whole:
             whole = self.whole(kernel, machine, start)
@@ -368,13 +369,28 @@ class LastFit:
         return self._form(_landmark_form(m), kernel, machine, builder, builder.gram(kernel), start)
 
     def _promising_landmarks(
-        self, kernel: Kernel, machine: Machine, m: int, start: Any, precision: Vector | None
+        self,
+        kernel: Kernel,
+        machine: Machine,
+        m: int,
+        start: Any,
+        must_suffice: bool,
+        precision: Vector | None,
     ) -> FittedForm | None:
-        """Fit through m landmarks, unless they are known to be too few by the precisions of a fit through fewer."""
+        """Fit through m landmarks, unless they must be as good as the whole matrix and are known not to be.
+
+        That is known from the precisions of a fit through fewer landmarks, or of fits to some of many classes.
+        """
         builder = self.landmark_builder(m, kernel)
         gram = builder.gram(kernel)
-        if precision is not None and approximation_gap(kernel, self.X, gram, precision) > PROMISING_GAP:
-            return None
+        if must_suffice:
+            n_columns = self.Y.shape[1]
+            # Other machines begin whole fits at those through landmarks, of all classes.
+            if precision is None and machine.fits_columns_together and n_columns > 2 * N_TRIAL_CLASSES:
+                some = np.linspace(0, n_columns - 1, N_TRIAL_CLASSES).astype(int)
+                precision = machine.solve(gram, self.Y[:, some]).precision
+            if precision is not None and approximation_gap(kernel, self.X, gram, precision) > PROMISING_GAP:
+                return None
         return self._form(_landmark_form(m), kernel, machine, builder, gram, start)
 
     def landmark_builder(self, m: int, kernel: Kernel) -> NystromBuilder:
