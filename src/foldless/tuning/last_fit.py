@@ -383,13 +383,14 @@ class LastFit:
         """
         builder = self.landmark_builder(m, kernel)
         gram = builder.gram(kernel)
-        if must_suffice:
-            n_columns = self.Y.shape[1]
+        if must_suffice and precision is not None:
+            if approximation_gap(kernel, self.X, gram, precision) > PROMISING_GAP:
+                return None
+        elif must_suffice and machine.fits_columns_together and self.Y.shape[1] > 2 * N_TRIAL_CLASSES:
             # Other machines begin whole fits at those through landmarks, of all classes.
-            if precision is None and machine.fits_columns_together and n_columns > 2 * N_TRIAL_CLASSES:
-                some = np.linspace(0, n_columns - 1, N_TRIAL_CLASSES).astype(int)
-                precision = machine.solve(gram, self.Y[:, some]).precision
-            if precision is not None and approximation_gap(kernel, self.X, gram, precision) > PROMISING_GAP:
+            some = np.linspace(0, self.Y.shape[1] - 1, N_TRIAL_CLASSES).astype(int)
+            trial = machine.solve(gram, self.Y[:, some])
+            if approximation_gap(kernel, self.X, gram, trial.precision) > NEGLIGIBLE_GAP:
                 return None
         return self._form(_landmark_form(m), kernel, machine, builder, gram, start)
 
