@@ -5,11 +5,12 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from foldless import KernelSVC, criteria
-from foldless.criteria import EvidenceEP, EvidenceHMC, HyperPrior
+from foldless.criteria import LOO, EvidenceEP, EvidenceHMC, HyperPrior
 from foldless.datasets import make_ripley
 from foldless.grams.builders import DenseBuilder
-from foldless.machines import HingeSVM, SquaredHingeSVM
-from foldless.tuning.objective import Objective
+from foldless.machines import HingeSVM, SmoothMachine, SquaredHingeSVM
+from foldless.machines.losses import Logistic
+from foldless.tuning.objective import Objective, left_out_losses
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +34,16 @@ def test_a_criterion_that_needs_no_fit_gets_none_and_has_the_same_value_and_grad
     evaluation, reading = function(function.theta), criterion(function.solve(function.theta)[2])
     assert evaluation.value == pytest.approx(reading.value, rel=1e-12)
     assert evaluation.gradient[-1] == pytest.approx(reading.slope[0], rel=1e-9)
+
+
+def test_left_out_losses_do_not_depend_on_the_start_of_the_fits(data):
+    X, y = data
+    one = Objective(RBF(0.5), SmoothMachine(Logistic()), LOO(), DenseBuilder(X), y[:, None])
+    starts = [one.solve(one.theta + shift)[2].start for shift in (0.0, 0.3)]
+    plain, same, near = (left_out_losses([one], one.theta, start) for start in (None, starts[:1], starts[1:]))
+    # Fits end when their outputs are right to ten digits.
+    np.testing.assert_allclose(same.mean, plain.mean, rtol=1e-9)
+    np.testing.assert_allclose(near.mean, plain.mean, rtol=1e-9)
 
 
 def test_tuning_by_evidence_ep_solves_no_machine_but_the_last(data, monkeypatch):

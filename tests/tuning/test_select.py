@@ -15,8 +15,9 @@ from foldless.grams.builders import DenseBuilder
 from foldless.kernels import gram
 from foldless.machines import SmoothMachine
 from foldless.machines.losses import Logistic
+from foldless.tuning.candidate import CandidateTuner
 from foldless.tuning.lookup import as_criterion, as_kernel, as_search
-from foldless.tuning.objective import Objective
+from foldless.tuning.objective import Objective, left_out_losses
 from foldless.tuning.select import select
 
 MACHINE = SmoothMachine(Logistic())
@@ -291,6 +292,27 @@ def test_landmarks_too_few_for_the_kernel_are_warned_about(rng):
     Y = np.where(np.sum(np.floor(1.5 * X), axis=1) % 2 == 0, 1.0, -1.0)[:, None]
     with pytest.warns(LandmarkWarning, match="does worse on left-out rows"):
         tune((X, Y), kernel=NARROW, gram="lowrank", n_components=5)
+
+
+def test_the_guard_fits_the_blocks_that_were_searched_again(many, monkeypatch):
+    searched, guarded, on_rows = [], [], CandidateTuner.on_rows
+
+    def counted(self, kernel, rows):
+        made = on_rows(self, kernel, rows)
+        searched.append(made)
+        return made
+
+    def recorded(objectives, theta, starts=None):
+        guarded.extend(zip(objectives, starts, strict=True))
+        return left_out_losses([one for one, _ in guarded], theta, [start for _, start in guarded])
+
+    monkeypatch.setattr(CandidateTuner, "on_rows", counted)
+    monkeypatch.setattr("foldless.tuning.candidate.left_out_losses", recorded)
+    chosen = tune(many)
+    assert chosen.approximation_gap > 0
+    assert len(guarded) > 1
+    assert all(start is not None for _, start in guarded)
+    assert {id(one.builder) for one, _ in guarded} <= {id(one.builder) for one in searched}
 
 
 def test_no_random_state_is_the_same_every_time(larger):

@@ -441,7 +441,7 @@ class CandidateTuner:
         outcome = replace(stage.outcome, trace=polished.outcome.trace)
         if np.array_equal(form.kernel.theta, polished.outcome.best.theta[: len(kernel.theta)]):
             outcome = replace(outcome, best=polished.outcome.best, optima=polished.outcome.optima)
-        self.warn_if_fooled(kernel, form, stage.outcome)
+        self.warn_if_fooled(kernel, form, stage.outcome, stage.objective)
         corrected, form = self.corrected(stage, form)
         return corrected.selection(kernel, corrected.with_penalty(form), outcome, stage.steps)
 
@@ -516,13 +516,14 @@ class CandidateTuner:
         )
         return self.selection(kernel, form, stage.outcome, stage.steps)
 
-    def warn_if_fooled(self, kernel: Kernel, form: FittedForm, outcome: Outcome) -> None:
+    def warn_if_fooled(
+        self, kernel: Kernel, form: FittedForm, outcome: Outcome, searched: StageObjective | None = None
+    ) -> None:
         """Warn if an approximate fit to all rows does worse on left-out rows than exact fits to small blocks of them."""
         if form.gap == 0 or len(self.stages) == 1 or outcome.stop is Stop.TIME:
             return
-        theta = outcome.best.theta
         try:
-            whole, blocks = form.losses(self.Y), self.block_losses(kernel, theta)
+            whole, blocks = form.losses(self.Y), self.block_losses(kernel, outcome, searched)
         except UNDEFINED_ERRORS:
             return
         rows, reference = blocks
@@ -534,12 +535,29 @@ class CandidateTuner:
             )
             warnings.warn(LandmarkWarning(message), stacklevel=2)
 
-    def block_losses(self, kernel: Kernel, theta: Vector) -> tuple[Rows, LeftOutLosses]:
-        """Return the rows of the last blocks, and their losses when they are left out of the fit to their block."""
-        blocks = self.stages[-1]
+    def block_losses(
+        self, kernel: Kernel, outcome: Outcome, searched: StageObjective | None = None
+    ) -> tuple[Rows, LeftOutLosses]:
+        """Return the rows of the last blocks, and their losses when they are left out of the fit to their block.
+
+        Parameters
+        ----------
+        kernel : Kernel
+        outcome : Outcome
+            Its best point is where the blocks are fitted.
+        searched : StageObjective, optional
+            What was minimised; if these were the blocks, their Grams and fits serve again.
+        """
+        blocks, theta = self.stages[-1], outcome.best.theta
+        rows = np.concatenate(list(blocks))
+        if (
+            isinstance(searched, BlockObjective)
+            and searched.rows is blocks
+            and searched.objectives[0].Y.shape[1] == self.Y.shape[1]
+        ):
+            return rows, left_out_losses(searched.objectives, theta, outcome.warm_start)
         # A few are made at a time: each keeps the distances and the kernel matrix of its rows.
-        objectives = (self.on_rows(kernel, rows) for rows in blocks)
-        return np.concatenate(list(blocks)), left_out_losses(objectives, theta)
+        return rows, left_out_losses((self.on_rows(kernel, one) for one in blocks), theta)
 
     def warn_if_cut_short(self, outcome: Outcome) -> None:
         """Warn about a search that a budget or an interrupt ended."""

@@ -178,7 +178,7 @@ def _rounds_on_halves(
                 begun,
                 section,
             )
-            losses = left_out_losses(objectives, stage.outcome.best.theta)
+            losses = left_out_losses(objectives, stage.outcome.best.theta, stage.outcome.warm_start)
         except UNDEFINED_ERRORS:
             break
         used += len(stage.steps)

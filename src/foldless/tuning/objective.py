@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -194,11 +195,22 @@ class Objective(HasPrior, HasScale):
         return (np.r_[gradient, reading.slope] if self.tune_machine else gradient) + penalty_gradient
 
 
-def left_out_losses(objectives: Iterable[Objective], theta: Vector) -> LeftOutLosses:
-    """Return the losses of the rows of some objectives when they are left out of the fits at ``theta``."""
+def left_out_losses(
+    objectives: Iterable[Objective], theta: Vector, starts: Iterable[Any] | None = None
+) -> LeftOutLosses:
+    """Return the losses of the rows of some objectives when they are left out of the fits at ``theta``.
 
-    def of(objective: Objective) -> LeftOutLosses:
-        _, machine, solution = objective.solve(theta)
+    Parameters
+    ----------
+    objectives : iterable of Objective
+    theta : array of shape (p,)
+    starts : iterable, optional
+        Warm starts of the fits.
+    """
+
+    def of(objective: Objective, start: Any) -> LeftOutLosses:
+        _, machine, solution = objective.solve(theta, start)
         return LeftOutLosses.of(machine, objective.Y, left_out_outputs(solution))
 
-    return LeftOutLosses.joined(list(in_order(partial(of, objective) for objective in objectives)))
+    pairs = zip(objectives, repeat(None) if starts is None else starts, strict=False)
+    return LeftOutLosses.joined(list(in_order(partial(of, *pair) for pair in pairs)))

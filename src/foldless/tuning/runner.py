@@ -111,8 +111,10 @@ class Runner:
         assert self.stage is not None
         whole = self.stage.objective
         assert isinstance(whole, Objective | BlockObjective)
-        parts = whole.objectives if isinstance(whole, BlockObjective) else [whole]
-        return left_out_losses(parts, self.theta)
+        start = self.stage.outcome.warm_start
+        if isinstance(whole, BlockObjective):
+            return left_out_losses(whole.objectives, self.theta, start)
+        return left_out_losses([whole], self.theta, [start])
 
     def losses_on(self, blocks: Sequence[Rows]) -> LeftOutLosses:
         """Return the left-out losses of fits to other blocks of rows at the best point."""
