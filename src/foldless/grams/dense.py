@@ -46,7 +46,10 @@ from foldless.core.memo import Latest, cached_property
 from foldless.core.tiles import inverse_squares_by_columns
 from foldless.grams.adjoints import Complement
 
-CANCELLATION_LEVERAGE = 1e-4  # eq. (2) loses more than four digits for points of less leverage
+CANCELLATION_LEVERAGE = 1e-4  # the diagonal of eq. (2) loses more than four digits for points of less leverage
+# Other entries i, j of eq. (2) err, in units of the root of V_ii V_jj, by rounding over the root of the product of both leverages: no
+# more than seven digits are lost between points of more leverage than this.
+FAINT_LEVERAGE = 1e-7
 # From these fractions of its columns on the whole covariance is cheaper: with eq. (2), and where that cancels.
 FORMED_FRACTION, CANCELLED_FORMED_FRACTION = 1 / 3, 1 / 8
 COPIED_ROWS_FRACTION = 0.25  # up to this fraction of the rows, copying them is cheaper than a pass over all
@@ -314,13 +317,13 @@ class DenseFactor(Factor):
         return self._inverse_diag
 
     @cached_property
-    def _light(self) -> Rows:
+    def _faint(self) -> Rows:
         """Points of so little leverage that eq. (2) would cancel in their rows; eq. (3) is used there."""
-        return np.flatnonzero(1 - self.inverse_diag() < CANCELLATION_LEVERAGE)
+        return np.flatnonzero(1 - self.inverse_diag() < FAINT_LEVERAGE)
 
     @cached_property
     def _covariance_diag(self) -> Vector:
-        light = self._light
+        light = np.flatnonzero(1 - self.inverse_diag() < CANCELLATION_LEVERAGE)
         rest = np.delete(np.arange(len(self.w)), light)
         v = np.zeros(len(self.w))
         v[rest] = (1 - self.inverse_diag()[rest]) / self.w[rest]
@@ -341,20 +344,20 @@ class DenseFactor(Factor):
 
     @cached_property
     def V(self) -> Matrix:
-        """The covariance as an array; eq. (2), and (3) in the rows of light points."""
-        light = self._light
-        rest = np.delete(np.arange(len(self.s)), light)
+        """The covariance as an array; eq. (2), and (3) in the rows of faint points."""
+        faint = self._faint
+        rest = np.delete(np.arange(len(self.s)), faint)
         t = np.zeros(len(self.s))
         t[rest] = 1 / self.s[rest]
         V = self._core * -t
         V *= t[:, None]
         if self.bias:
             V += np.multiply.outer(t * self._g, t * self._g / self._sigma)
-        if len(light):
-            V[light] = self.K[light] - self._solve_plain(self.K[:, light]).T @ self.K
+        if len(faint):
+            V[faint] = self.K[faint] - self._solve_plain(self.K[:, faint]).T @ self.K
             if self.bias:
-                V[light] += np.multiply.outer(self._h[light], self._h / self._sigma)
-            V[:, light] = V[light].T
+                V[faint] += np.multiply.outer(self._h[faint], self._h / self._sigma)
+            V[:, faint] = V[faint].T
         V.flat[:: len(V) + 1] = self.covariance_diag()
         return V
 
@@ -377,9 +380,7 @@ class DenseFactor(Factor):
 
     def covariance_columns(self, rows: Rows) -> Matrix:
         """Return ``V[:, rows]``: few by eq. (2) if that does not cancel, many from V as a whole."""
-        leverage = 1 - self.inverse_diag()
-        # Entry i, j of eq. (2) errs, in units of the root of V_ii V_jj, by rounding over the root of the product of both leverages.
-        cancels = np.min(leverage) * np.min(leverage[rows], initial=1.0) < CANCELLATION_LEVERAGE**2
+        cancels = len(self._faint) > 0
         if len(rows) >= (CANCELLED_FORMED_FRACTION if cancels else FORMED_FRACTION) * len(self.w):
             return self.V[:, rows]
         if cancels:
@@ -421,16 +422,16 @@ class DenseFactor(Factor):
 
     def sandwich(self, e: Vector) -> Vector:
         """Return the diagonal of ``V diag(e) V``."""
-        if len(self._light):
+        if len(self._faint):
             return np.einsum("ij,ij,j->i", self.V, self.V, e)
         # That of (I - R) E W^{-1} (I - R) W^{-1}; the signs do not matter.
         M = self._R.copy()
-        M.flat[:: len(M) + 1] = 1 - self.inverse_diag()
+        M.flat[:: len(M) + 1] = self.w * self.covariance_diag()
         return np.einsum("ij,ij,j->i", M, M, e / self.w) / self.w
 
     def congruence(self, e: Vector) -> Matrix:
         """Return ``H' diag(e) H`` with ``H = I - V W``, as an array; eq. (4), unless that would cancel."""
-        if not len(self._light):
+        if not len(self._faint):
             T = weighted_square(self._R, e / self.w)
             T *= self.s
             T *= self.s[:, None]
