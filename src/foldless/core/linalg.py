@@ -86,13 +86,18 @@ def self_product(B: Matrix) -> Matrix:
 
 def weighted_square(B: Matrix, e: Vector) -> Matrix:
     """Return ``B' diag(e) B`` with half the multiplications: rows of positive weight, minus those of negative weight."""
-    total = np.zeros((B.shape[1], B.shape[1]), order="F")
+    root, total = np.sqrt(np.abs(e))[:, None], None
     for sign in (1.0, -1.0):
         rows = np.flatnonzero(sign * e > 0)
-        part = B if len(rows) == len(B) else B[rows]
-        part = part * np.sqrt(np.abs(e[rows]))[:, None]
+        if len(rows) == len(B):
+            part = B * root
+        else:
+            part = B[rows]
+            part *= root[rows]
         total = blas.dsyrk(sign, part.T, total)
-    return mirror(total)
+    assert total is not None
+    # The transpose is row-major.
+    return mirror(total).T
 
 
 def centre(K: Matrix) -> Matrix:

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
 from foldless.core.gram import Adjoint, Matrix, Rows, Vector
-from foldless.core.linalg import symmetric
+from foldless.core.linalg import add_thin, symmetric
 from foldless.grams.features import Features
 
 
@@ -136,7 +136,7 @@ def on_features(G: Adjoint, F: Features) -> FeatureProducts:
 def add_symmetric(G: Adjoint, P: Matrix, Q: Matrix) -> Adjoint:
     """Return ``G + (P Q' + Q P') / 2`` for thin P and Q (n, k): an array or an operator, as G is."""
     if isinstance(G, np.ndarray):
-        return G + symmetric(P @ Q.T)
+        return add_thin(G.copy(), P / 2, Q)
     return G + Operator(len(P), [(1.0, SymmetricOuter(P, Q))])
 
 

@@ -30,6 +30,7 @@ from foldless.core.errors import NotPositiveDefinite
 from foldless.core.gram import Eigenpairs, Factor, Gram, Matrix, Rows, Vector
 from foldless.core.linalg import (
     TILED_MIN_ROWS,
+    add_thin,
     centre,
     check_eigenvalues,
     cholesky,
@@ -39,14 +40,15 @@ from foldless.core.linalg import (
     mirror,
     solve_lower,
     strips,
-    symmetric,
     weighted_square,
 )
 from foldless.core.memo import Latest, cached_property
 from foldless.core.tiles import inverse_squares_by_columns
 from foldless.grams.adjoints import Complement
 
-CANCELLATION_LEVERAGE = 1e-4  # the diagonal of eq. (2) loses more than four digits for points of less leverage
+CANCELLATION_LEVERAGE = (
+    1e-4  # the diagonal of eq. (2) loses more than four digits for points of less leverage
+)
 # Other entries i, j of eq. (2) err, in units of the root of V_ii V_jj, by rounding over the root of the product of both leverages: no
 # more than seven digits are lost between points of more leverage than this.
 FAINT_LEVERAGE = 1e-7
@@ -119,10 +121,12 @@ class DenseGram(Gram):
         """Return the factor of ``I + S K S``, with or without a free bias."""
         K = self.centred().K if bias else self.K
         s = np.sqrt(w)
-        return DenseFactor(K, np.asarray(w, float), s, self._root_of(K, s, np.zeros_like(K)), bias)
+        return DenseFactor(K, np.asarray(w, float), s, self._root_of(K, s), bias)
 
-    def _root_of(self, K: Matrix, s: Vector, B: Matrix) -> Matrix:
-        """Return the Cholesky factor of ``I + S K S`` in the place of ``B``, which may be ``K``."""
+    def _root_of(self, K: Matrix, s: Vector, overwrite: bool = False) -> Matrix:
+        """Return the Cholesky factor of ``I + S K S``, in the place of ``K`` if that may be overwritten."""
+        # All of a small matrix is filled, and half of a large one.
+        B = K if overwrite else np.empty_like(K) if self.n < TILED_MIN_ROWS else np.zeros_like(K)
 
         def fill(rows: slice) -> None:
             # The lower triangle of the transpose is all that is read.
@@ -145,7 +149,7 @@ class DenseGram(Gram):
         """
         s = np.sqrt(w)
         centred = centre(self.K) if bias else self.K
-        L = self._root_of(centred, s, centred if bias else np.zeros_like(centred))
+        L = self._root_of(centred, s, overwrite=bias)
         logdet = 2 * float(np.sum(np.log(np.diag(L))))
         g = solve_lower(L, solve_lower(L, s), transposed=True)
         R = mirror(blas.dpotri(L, overwrite=True)[0]).T
@@ -225,9 +229,7 @@ class DenseGram(Gram):
 
     def adjoint(self, P: Matrix, Q: Matrix, identity: float = 0.0, itself: float = 0.0) -> Matrix:
         """Return ``(P Q' + Q P') / 2 + identity I + itself K`` for thin P and Q (n, p), as an array."""
-        G = symmetric(P @ Q.T)
-        if itself:
-            G += itself * self.K
+        G = add_thin(itself * self.K if itself else np.zeros_like(self.K), P / 2, Q)
         G.flat[:: self.n + 1] += identity
         return G
 
@@ -301,11 +303,6 @@ class DenseFactor(Factor):
         return inverse_lower(self.L)
 
     @cached_property
-    def _core(self) -> Matrix:
-        """``B^{-1}`` as an array."""
-        return mirror(blas.dlauum(self._Linv)[0])
-
-    @cached_property
     def _inverse_diag(self) -> Vector:
         # The inverse of a large factor is not kept: most have no use for more than its diagonal.
         large = len(self.L) >= TILED_MIN_ROWS
@@ -349,10 +346,8 @@ class DenseFactor(Factor):
         rest = np.delete(np.arange(len(self.s)), faint)
         t = np.zeros(len(self.s))
         t[rest] = 1 / self.s[rest]
-        V = self._core * -t
+        V = self._R * -t
         V *= t[:, None]
-        if self.bias:
-            V += np.multiply.outer(t * self._g, t * self._g / self._sigma)
         if len(faint):
             V[faint] = self.K[faint] - self._solve_plain(self.K[:, faint]).T @ self.K
             if self.bias:
@@ -416,9 +411,10 @@ class DenseFactor(Factor):
     @cached_property
     def _R(self) -> Matrix:
         """``I - S V S`` as an array."""
-        if not self.bias:
-            return self._core
-        return self._core - np.multiply.outer(self._g, self._g / self._sigma)
+        R = blas.dlauum(self._Linv)[0]
+        if self.bias:
+            R = blas.dsyrk(-1 / self._sigma, self._g[:, None], R)
+        return mirror(R).T
 
     def sandwich(self, e: Vector) -> Vector:
         """Return the diagonal of ``V diag(e) V``."""

@@ -49,18 +49,18 @@ def differentiate(
     factor : Factor, optional
         The factor whose covariance is V, if that is not the solution's own (a penalty without the bias).
     """
-    C, a, w = solution.C, solution.a, solution.w
+    a, w = solution.a, solution.w
     terms = _CovarianceTerms.of(solution, phi_V, factor or solution.factor)
     c = phi_z - solution.dw * terms.sandwich
-    P = np.column_stack([terms.P, c - w * solution.covariance(c)])
+    P = solution.C * np.column_stack([terms.P, c - w * solution.covariance(c)])
     Q = np.column_stack([terms.Q, a])
     adjoint = solution.gram.adjoint(P, Q) if terms.G is None else add_symmetric(terms.G, P, Q)
-    return C * adjoint, np.array([terms.slope + c @ solution.covariance(a)])
+    return adjoint, np.array([terms.slope + c @ solution.covariance(a)])
 
 
 @dataclass(frozen=True, eq=False)
 class _CovarianceTerms:
-    """The terms with the derivative in V: ``G + sym(P Q')`` of (1), the diagonal in c, and the inner product of (2)."""
+    """The terms with the derivative in V: ``G + C sym(P Q')`` of (1), the diagonal in c, and the inner product of (2)."""
 
     G: Adjoint | None
     P: Matrix
@@ -81,7 +81,7 @@ class _CovarianceTerms:
             return cls(None, HU * s, HU, sandwich, slope)
         sandwich = sandwich + C**2 * factor.sandwich(phi_V.e)
         slope += C * factor.covariance_slope(phi_V.e)
-        return cls(factor.congruence(phi_V.e), HU * s, HU, sandwich, slope)
+        return cls(factor.congruence(C * phi_V.e), HU * s, HU, sandwich, slope)
 
 
 @dataclass(frozen=True, eq=False)
