@@ -87,7 +87,7 @@ class DenseGram(Gram):
 
     def subset(self, rows: Rows) -> DenseGram:
         """Return the Gram of some rows."""
-        return DenseGram(self.K[np.ix_(rows, rows)], self.semidefinite)
+        return DenseGram(self.K.take(rows, axis=0).take(rows, axis=1), self.semidefinite)
 
     def block(self, rows: Rows, cols: Rows) -> Matrix:
         """Return the entries of ``K`` at ``rows`` and ``cols``, as an array."""
