@@ -46,9 +46,8 @@ from foldless.core.memo import Latest, cached_property
 from foldless.core.tiles import inverse_squares_by_columns
 from foldless.grams.adjoints import Complement
 
-CANCELLATION_LEVERAGE = (
-    1e-4  # the diagonal of eq. (2) loses more than four digits for points of less leverage
-)
+# The diagonal of eq. (2) loses more than six digits for points of less leverage than this.
+CANCELLATION_LEVERAGE = 1e-6
 # Other entries i, j of eq. (2) err, in units of the root of V_ii V_jj, by rounding over the root of the product of both leverages: no
 # more than seven digits are lost between points of more leverage than this.
 FAINT_LEVERAGE = 1e-7

@@ -33,7 +33,6 @@ from foldless.core.gram import Factor, Gram, Matrix, Rows, Vector
 from foldless.core.memo import cached_property
 from foldless.core.parallel import side_by_side
 from foldless.grams import DenseGram
-from foldless.grams.dense import CANCELLATION_LEVERAGE
 from foldless.machines.base import MachineWithC, fraction_of_one_row, row_weights
 from foldless.machines.coefficients import loses_digits, range_gram
 from foldless.machines.columnwise import ColumnwiseSolutions
@@ -49,6 +48,8 @@ CONJUGATE_STEPS_PER_ROW, MIN_CONJUGATE_STEPS = 1 / 150, 6
 CONJUGATE_ERROR = 0.01
 # Columns and rows from which on steps for all columns together are cheaper than steps for each.
 TOGETHER_MIN_COLUMNS, TOGETHER_MIN_ROWS = 3, 600
+# Smallest curvature of their model, in units of the precision of the prior. Less would change little, but lose digits.
+MODEL_MIN_CURVATURE = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,8 +147,7 @@ class SmoothMachine(MachineWithC):
         variance = float(np.mean(gram.diag()))
         if variance <= 0 or loses_digits(gram, self.C * float(np.max(w))):
             return nothing
-        # Smaller curvatures would change little, because the prior decides there, but lose digits.
-        least = CANCELLATION_LEVERAGE / (self.C * variance)
+        least = MODEL_MIN_CURVATURE / (self.C * variance)
 
         def model(w: Matrix) -> Model:
             means = np.maximum(np.exp(np.mean(np.log(np.maximum(w, TINY)), axis=1)), least)
