@@ -93,7 +93,7 @@ def test_landmarks_that_are_known_to_be_too_few_are_not_fitted(width, names):
 def test_of_many_classes_some_are_fitted_through_landmarks_first(width, tried, monkeypatch):
     """A narrow kernel has no use for 100 landmarks, which three classes tell; a wide one needs no more."""
     monkeypatch.setattr("foldless.tuning.last_fit.SMALL_WHOLE_MAX_ROWS", 0)
-    X = np.random.default_rng(0).uniform(size=(400, 2))
+    X = np.random.default_rng(0).uniform(size=(620, 2))
     Y = one_versus_rest(np.digitize(X[:, 0], np.linspace(0, 1, 9)[1:-1]), 8)
     columns, solve = [], SmoothMachine.solve
 

@@ -216,7 +216,10 @@ class LastFit:
         self, kernel: Kernel, machine: Machine, start: Any, polish: Callable[[CellTree], Any] | None
     ) -> FittedForm:
         fits_whole = self._size(machine) <= WHOLE_MAX_ROWS and self._whole_is_affordable(machine)
-        most = self.n / 3 if fits_whole else self._affordable(TRIAL_MAX_OPERATIONS, machine)
+        most = self._affordable(TRIAL_MAX_OPERATIONS, machine)
+        if fits_whole:
+            # More landmarks take longer than the whole matrix, whose factorisations many classes may share.
+            most = self.n // (6 if self._shares_factors(machine) else 3)
         m, tried = FIRST_LANDMARKS, list[ScoredForm]()
         last: FittedForm | None = None
         precision: Vector | None = None
@@ -386,13 +389,17 @@ class LastFit:
         if must_suffice and precision is not None:
             if approximation_gap(kernel, self.X, gram, precision) > PROMISING_GAP:
                 return None
-        elif must_suffice and machine.fits_columns_together and self.Y.shape[1] > 2 * N_TRIAL_CLASSES:
+        elif must_suffice and self._shares_factors(machine):
             # Other machines begin whole fits at those through landmarks, of all classes.
             some = np.linspace(0, self.Y.shape[1] - 1, N_TRIAL_CLASSES).astype(int)
             trial = machine.solve(gram, self.Y[:, some])
             if approximation_gap(kernel, self.X, gram, trial.precision) > NEGLIGIBLE_GAP:
                 return None
         return self._form(_landmark_form(m), kernel, machine, builder, gram, start)
+
+    def _shares_factors(self, machine: Machine) -> bool:
+        """Return whether many classes share the factorisations of a whole fit."""
+        return machine.fits_columns_together and self.Y.shape[1] > 2 * N_TRIAL_CLASSES
 
     def landmark_builder(self, m: int, kernel: Kernel) -> NystromBuilder:
         """Return the builder of Grams with m landmarks."""
