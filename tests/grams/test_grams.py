@@ -95,8 +95,11 @@ def test_covariance_is_the_inverse_of_the_summed_precisions(case):
 def test_the_quick_covariance_is_the_covariance_where_weights_matter(bias, rank):
     F, w = features(rank), weights("even")
     M = np.random.default_rng(2).normal(size=(N, 3))
-    found = DenseGram(F @ F.T).factor(w, bias).quick_covariance(M)
-    near(found, covariance(F @ F.T, w, bias) @ M)
+    factor = DenseGram(F @ F.T).factor(w, bias)
+    assert factor.has_quick_covariance
+    near(factor.quick_covariance(M), covariance(F @ F.T, w, bias) @ M)
+    for too_small in (weights("zeros"), 1e-12 * w):
+        assert not DenseGram(F @ F.T).factor(too_small, bias).has_quick_covariance
 
 
 def test_logdet_is_the_determinant(case):

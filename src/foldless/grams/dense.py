@@ -388,6 +388,11 @@ class DenseFactor(Factor):
         V[rows, np.arange(len(rows))] = self.covariance_diag()[rows]
         return V
 
+    @cached_property
+    def has_quick_covariance(self) -> bool:
+        """Whether the weights matter everywhere, so that :meth:`quick_covariance` keeps its digits."""
+        return bool(np.min(self.w * np.diag(self.K)) > FAINT_LEVERAGE)
+
     def quick_covariance(self, M: Matrix) -> Matrix:
         """Return ``V M`` for weights that matter everywhere, by eq. (2) and without products with K."""
         s = self.s[:, None]

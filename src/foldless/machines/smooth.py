@@ -33,6 +33,7 @@ from foldless.core.gram import Factor, Gram, Matrix, Rows, Vector
 from foldless.core.memo import cached_property
 from foldless.core.parallel import side_by_side
 from foldless.grams import DenseGram
+from foldless.grams.dense import DenseFactor
 from foldless.machines.base import MachineWithC, fraction_of_one_row, row_weights
 from foldless.machines.coefficients import loses_digits, range_gram
 from foldless.machines.columnwise import ColumnwiseSolutions
@@ -294,12 +295,18 @@ class _State:
             return None
         r, D = other.a - other.point[0], other.w - self.w
         rough = partial(np.minimum, CONJUGATE_ERROR)
-        found = solve_near(self._covariance, D[:, None], r[:, None], rough, limit)
+        found = solve_near(self._cheap_covariance, D[:, None], r[:, None], rough, limit)
         dz, s = found.x[:, 0], found.s[:, 0]
         return other.point + np.array([s - self.w * dz, dz]) if found.is_solved[0] else None
 
     def _covariance(self, r: Vector) -> Vector:
         return self.problem.machine.C * self._factor.covariance(r)
+
+    def _cheap_covariance(self, R: Matrix) -> Matrix:
+        factor = self._factor
+        if isinstance(factor, DenseFactor) and factor.has_quick_covariance:
+            return self.problem.machine.C * factor.quick_covariance(R)
+        return self.problem.machine.C * factor.covariance(R)
 
     @cached_property
     def _factor(self) -> Factor:
