@@ -288,6 +288,22 @@ def test_a_column_that_is_not_found_together_is_found_alone(monkeypatch):
     assert all(column.n_iterations > 0 for column in found.columns)
 
 
+def test_many_large_columns_do_not_keep_their_factors(monkeypatch):
+    X, Y = five_classes()
+    gram, machine = DenseGram(RBF(1.0)(X)), SmoothMachine(Logistic(), C=10.0)
+    kept = machine.solve(gram, Y).columns[0]
+    monkeypatch.setattr(smooth, "TILED_MIN_ROWS", 50)
+    dropped = machine.solve(gram, Y).columns[0]
+    for column in (kept, dropped):
+        assert np.all(column.one_minus_leverage > 0)
+    assert np.array_equal(dropped.V, kept.V)
+    assert "factor" in vars(kept)
+    assert "factor" not in vars(dropped)
+    # Whoever needs it later gets another.
+    assert np.array_equal(dropped.covariance(dropped.a), kept.covariance(kept.a))
+    assert machine.solve(gram, Y[:, :1]).columns[0].keeps_factor
+
+
 def test_a_column_of_one_class_has_no_optimum_among_others_either(monkeypatch):
     X, Y = five_classes()
     Y[:, 2] = -1.0

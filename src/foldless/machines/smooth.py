@@ -30,6 +30,7 @@ import numpy as np
 
 from foldless.core.conjugate_gradients import solve_near
 from foldless.core.gram import Factor, Gram, Matrix, Rows, Vector
+from foldless.core.linalg import TILED_MIN_ROWS
 from foldless.core.memo import cached_property
 from foldless.core.parallel import side_by_side
 from foldless.grams import DenseGram
@@ -130,7 +131,10 @@ class SmoothMachine(MachineWithC):
             else partial(SmoothSolution, gram, self, y, row_weights(self, gram.n), z, 0)
             for y, start, z in zip(Y.T, starts, together, strict=True)
         ]
-        return SmoothSolutions(tuple(side_by_side(tasks)))
+        columns = side_by_side(tasks)
+        if len(columns) > 1 and gram.dense and gram.n >= TILED_MIN_ROWS:
+            columns = [replace(column, keeps_factor=False) for column in columns]
+        return SmoothSolutions(tuple(columns))
 
     def _solved_together(self, gram: Gram, Y: Matrix) -> list[Vector | None]:
         """Return the outputs of the columns that are found by Newton steps for all of them at a time, and None for the others.
@@ -332,6 +336,8 @@ class SmoothSolution:
         Minus the first, the second and the third derivative of the weighted loss at ``z``.
     n_iterations : int
         Newton steps that were needed, without the first one of a warm start; none if the column was found together with others.
+    keeps_factor : bool, default=True
+        Whether the factor stays in memory after its diagonals were read. Those of many large columns would fill it.
     """
 
     gram: Gram
@@ -340,6 +346,7 @@ class SmoothSolution:
     v: Vector
     z: Vector
     n_iterations: int
+    keeps_factor: bool = True
 
     @property
     def Y(self) -> Matrix:
@@ -412,7 +419,15 @@ class SmoothSolution:
     @cached_property
     def V(self) -> Vector:
         """Diagonal of the Laplace covariance of ``z``."""
-        return self.C * self.factor.covariance_diag()
+        return self.C * self._diagonals[0]
+
+    @cached_property
+    def _diagonals(self) -> tuple[Vector, Vector]:
+        """The diagonals of the factor's covariance, and of its inverse."""
+        found = self.factor.covariance_diag(), self.factor.inverse_diag()
+        if not self.keeps_factor:
+            self.__dict__.pop("factor", None)
+        return found
 
     def covariance(self, M: Matrix) -> Matrix:
         """Return ``V M``."""
@@ -448,7 +463,7 @@ class SmoothSolution:
     @cached_property
     def one_minus_leverage(self) -> Vector:
         """One minus the leverage ``w V_ii`` of a single row."""
-        return self.factor.inverse_diag() + (1 - self.fraction_of_one_row) * self.w * self.V
+        return self._diagonals[1] + (1 - self.fraction_of_one_row) * self.w * self.V
 
 
 @dataclass(frozen=True, eq=False)
