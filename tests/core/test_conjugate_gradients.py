@@ -64,3 +64,12 @@ def test_nothing_is_zero():
     assert found.is_solved.all()
     assert found.n_steps == 0
     assert not found.x.any()
+
+
+def test_what_is_not_a_number_is_not_solved_and_spoils_no_other_column():
+    B = np.ones((3, 2))
+    B[0, 1] = np.nan
+    found = solve_near(lambda M: 2 * M, np.ones((3, 2)), B, np.zeros_like, 5)
+    assert found.is_solved.tolist() == [True, False]
+    np.testing.assert_allclose(found.x[:, 0], 2 / 3)
+    assert found.n_steps < 5

@@ -71,13 +71,15 @@ def solve_near(
     # Columns that are not solved; the others are taken out when they are many.
     left, n_steps = np.arange(B.shape[1]), 0
     is_solved = size <= goal
-    while n_steps < max_steps and not is_solved.all():
-        goes_on = size > goal[left]
+    # What is not a number is neither solved nor goes on.
+    while n_steps < max_steps and np.any(goes_on := size > goal[left]):
         if np.sum(goes_on) <= MAX_KEPT_FRACTION * len(left):
             left, D, r, p, q, size = left[goes_on], *(M[:, goes_on] for M in (D, r, p, q)), size[goes_on]
             goes_on = goes_on[goes_on]
         Ap = q + D * p
         step = np.where(goes_on, _ratio(size, dots(p, Ap)), 0.0)
+        if not np.any(step):
+            break
         x[:, left] += step * p
         s[:, left] += step * q
         r = r - step * Ap

@@ -212,5 +212,5 @@ def left_out_losses(
         _, machine, solution = objective.solve(theta, start)
         return LeftOutLosses.of(machine, objective.Y, left_out_outputs(solution))
 
-    pairs = zip(objectives, repeat(None) if starts is None else starts, strict=False)
+    pairs = zip(objectives, repeat(None) if starts is None else starts, strict=starts is not None)
     return LeftOutLosses.joined(list(in_order(partial(of, *pair) for pair in pairs)))
