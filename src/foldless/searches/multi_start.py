@@ -33,7 +33,7 @@ class MultiStart(Search):
     --------
     >>> from foldless.searches import LBFGS, MultiStart
     >>> MultiStart(LBFGS(), n_starts=16)
-    MultiStart(search=LBFGS(n_starts=1, tolerance=2e-05, stride=1.0), n_starts=16, given=2)
+    MultiStart(search=LBFGS(n_starts=1, tolerance=5e-05, stride=1.0), n_starts=16, given=2)
     """
 
     search: Search
