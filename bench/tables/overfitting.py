@@ -12,11 +12,11 @@ from bench.tables.base import Table
 from foldless import KernelLogisticRegression
 from foldless.criteria import HyperPrior
 from foldless.searches import LBFGS, EarlyStopping
-from foldless.tuning.search_space import START_LOG_C, START_LOG_WIDTH_STEPS
+from foldless.tuning.search_space import START_LOG_C_OF_STEPS
 
 BASE = "one width"
 # Points of the coarse grid with equal widths, from the best of which a descent begins.
-N_STARTS = len(START_LOG_WIDTH_STEPS) * len(START_LOG_C)
+N_STARTS = sum(map(len, START_LOG_C_OF_STEPS.values()))
 
 
 def _per_feature(**options: Any) -> KernelLogisticRegression:

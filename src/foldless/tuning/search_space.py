@@ -20,8 +20,10 @@ from foldless.searches.starts import sobol_starts
 
 # Range of C times the mean diagonal of the kernel matrix.
 SCALED_C_RANGE = (1e-5, 1e7)
-# The coarse grid of starts: steps of log length scale about the given kernel, and values of log C.
-START_LOG_WIDTH_STEPS = (-2.0, -1.0, 0.0, 1.0, 2.0)
+# The coarse grid of starts: values of log C for every step of the log length scale about the given kernel. A wide kernel is nearly
+# 1 - d^2 / (2 length_scale^2), so that what matters is C / length_scale^2: the wider the kernel, the larger is C.
+START_LOG_C_OF_STEPS = {-2.0: (1.5,), -1.0: (1.5,), 0.0: (0.0, 4.0), 1.0: (2.0, 6.0), 2.0: (5.0,)}
+# The same for a kernel without parameters.
 START_LOG_C = (0.0, 3.0)
 
 
@@ -65,11 +67,15 @@ class SearchSpace:
             Number of starts that are needed; a Sobol sequence supplies those that the coarse grid lacks.
         """
         scale = _mean_diagonal(kernel, X)
-        bounds, starts = kernel.bounds.reshape(-1, 2), _shifted_kernels(kernel)
+        bounds, kernels = kernel.bounds.reshape(-1, 2), _shifted_kernels(kernel)
+        starts = [theta for theta, _ in kernels]
         if machine is not None:
             bounds = np.vstack([bounds, regularisation_bounds(machine, scale, regularisation)])
-            strengths = theta_of_log_C(machine, scale, START_LOG_C)
-            starts = [np.r_[theta, strength] for theta in starts for strength in strengths]
+            starts = [
+                np.r_[theta, strength]
+                for theta, log_C in kernels
+                for strength in theta_of_log_C(machine, scale, log_C)
+            ]
         box = Box(bounds[:, 0], bounds[:, 1])
         extra = sobol_starts(box, n_starts - len(starts)) if box.size else []
         return cls(box, starts + extra, len(kernel.theta))
@@ -124,11 +130,11 @@ def _mean_diagonal(kernel: Kernel, X: Any) -> float:
     return mean if np.isfinite(mean) and mean > 0 else 1.0
 
 
-def _shifted_kernels(kernel: Kernel) -> list[Vector]:
-    """Return the kernel's theta with all length scales made shorter and longer together."""
-    steps = START_LOG_WIDTH_STEPS if len(kernel.theta) else (0.0,)
+def _shifted_kernels(kernel: Kernel) -> list[tuple[Vector, tuple[float, ...]]]:
+    """Return the kernel's theta with all length scales made shorter and longer together, and values of log C for each."""
+    steps = START_LOG_C_OF_STEPS if len(kernel.theta) else {0.0: START_LOG_C}
     theta, wider = kernel.theta, is_length_scale(kernel)
-    return [theta + step * wider for step in steps]
+    return [(theta + step * wider, log_C) for step, log_C in steps.items()]
 
 
 def is_length_scale(kernel: Kernel) -> Vector:
