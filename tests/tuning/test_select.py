@@ -13,7 +13,7 @@ from foldless.core.errors import LandmarkWarning, SearchWarning, Undefined, Unkn
 from foldless.datasets import make_ripley, make_twonorm
 from foldless.grams.builders import DenseBuilder
 from foldless.kernels import gram
-from foldless.machines import SmoothMachine
+from foldless.machines import LSSVM, SmoothMachine
 from foldless.machines.losses import Logistic
 from foldless.tuning.candidate import CandidateTuner
 from foldless.tuning.lookup import as_criterion, as_kernel, as_search
@@ -214,7 +214,10 @@ def many():
 def test_few_rows_are_searched_and_fitted_whole(ripley):
     chosen = tune(ripley)
     assert chosen.form == "whole"
-    assert chosen.steps_on_last_rows == chosen.outcome.trace
+    # Only the starts were evaluated on fewer rows before.
+    n_scanned = sum(step.is_scan for step in chosen.outcome.trace)
+    assert chosen.steps_on_last_rows == chosen.outcome.trace[n_scanned:]
+    assert {step.n_rows for step in chosen.steps_on_last_rows} == {len(ripley[0])}
 
 
 def test_many_rows_are_searched_in_stages_that_continue_from_the_optima(many):
@@ -339,20 +342,25 @@ def test_a_time_budget_ends_the_search(larger):
     assert len(chosen.outcome.trace) == 1
 
 
-def test_an_interrupt_keeps_the_best(ripley, monkeypatch):
-    solve, calls = SmoothMachine.solve, []
+@pytest.mark.parametrize(("kind", "n_scanned"), [(SmoothMachine, 7), (LSSVM, 3)])
+@pytest.mark.parametrize("fit_all_rows", [True, False])
+def test_an_interrupt_keeps_the_best(ripley, monkeypatch, kind, n_scanned, fit_all_rows):
+    solve, calls = kind.solve, []
 
     def interrupted(self, *args, **kwargs):
         calls.append(self)
-        if len(calls) == 8:
+        if len(calls) == 4:
             raise KeyboardInterrupt
         return solve(self, *args, **kwargs)
 
-    monkeypatch.setattr(SmoothMachine, "solve", interrupted)
+    monkeypatch.setattr(kind, "solve", interrupted)
     with pytest.warns(SearchWarning, match="interrupted"):
-        chosen = tune(ripley)
-    assert len(chosen.outcome.trace) == 7
-    assert chosen.outcome.best.value == min(step.value for step in chosen.outcome.trace)
+        chosen = tune(ripley, fit_all_rows=fit_all_rows)
+    assert sum(step.is_scan for step in chosen.outcome.trace) == n_scanned
+    own = chosen.outcome.trace[n_scanned:] if kind is SmoothMachine else chosen.outcome.trace
+    assert len(own) == 3
+    assert chosen.outcome.best.value == min(step.value for step in own)
+    assert isinstance(chosen.solution.columns[0].machine, SmoothMachine)
 
 
 def test_watch_sees_every_evaluation_of_every_stage(many):
@@ -419,13 +427,13 @@ def test_a_checkpoint_resumes_over_stages(larger, tmp_path):
     file = tmp_path / "run.jsonl"
     whole = tune(larger, kernel=NARROW)
     with pytest.warns(SearchWarning):
-        tune(larger, kernel=NARROW, checkpoint=file, max_evaluations=12)
+        tune(larger, kernel=NARROW, checkpoint=file, max_evaluations=9)
     evaluated = len(file.read_text().splitlines())
     resumed = tune(larger, kernel=NARROW, checkpoint=file)
     assert resumed.reading.value == pytest.approx(whole.reading.value, rel=1e-6)
     lines = file.read_text().splitlines()
     new = [line for line in lines[evaluated:] if '"theta"' in line]
-    assert len(new) == len(resumed.outcome.trace) - 12
+    assert len(new) == len(resumed.outcome.trace) - 9
     tune(larger, kernel=NARROW, checkpoint=file)
     assert file.read_text().splitlines() == lines
 

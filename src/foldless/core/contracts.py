@@ -428,6 +428,10 @@ class Box:
         return rng.uniform(self.low, self.high)
 
 
+# What the steps of a scan are for.
+SCAN = "scan"
+
+
 @dataclass(frozen=True)
 class Step:
     """One evaluation of a search.
@@ -440,7 +444,7 @@ class Step:
     seconds : float
         Time of the evaluation.
     why : str
-        What the evaluation was for: ``"start"``, ``"descent"``, ``"grid"``, ...
+        What the evaluation was for: ``"start"``, ``"descent"``, ``"grid"``, ... A ``"scan"`` is by another, cheaper machine.
     gradient : array of shape (p,), optional
     note : str
         Why the objective is undefined.
@@ -458,6 +462,11 @@ class Step:
     note: str = ""
     error: Vector | None = None
     n_rows: int | None = None
+
+    @property
+    def is_scan(self) -> bool:
+        """Whether another machine made the evaluation to find starts: its value is not one of the criterion."""
+        return self.why == SCAN
 
 
 class Stop(Enum):

@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from foldless.core.contracts import Step
+from foldless.core.contracts import SCAN, Step
 from foldless.inspection.axes import get_axes, tuned_estimator
 
 
@@ -44,7 +44,9 @@ class TraceDisplay:
         for reason in dict.fromkeys(why):
             rows = why == reason
             ax.plot(number[rows], value[rows], "o", ms=5, label=reason)
-        ax.step(number, np.minimum.accumulate(value), where="post", color="0.3", lw=1, label="best so far")
+        own = why != SCAN
+        best = np.minimum.accumulate(value[own])
+        ax.step(number[own], best, where="post", color="0.3", lw=1, label="best so far")
         ax.set(xlabel="evaluation", ylabel=self.criterion, title="trace of the search")
         ax.legend()
         return self

@@ -34,13 +34,14 @@ from foldless.machines import NoMachine
 from foldless.searches.base import Search
 from foldless.searches.lbfgs import LBFGS
 from foldless.searches.run import TIME_SLACK
+from foldless.searches.scan import Scan
 from foldless.tuning.forms import FittedForm, loses
 from foldless.tuning.last_fit import LastFit
 from foldless.tuning.objective import UNDEFINED_ERRORS, Objective, left_out_losses, with_parameters
-from foldless.tuning.pilot import log_ratios, pilot_of, searched_columns
+from foldless.tuning.pilot import MIN_CLASSES, PilotMachine, log_ratios, pilot_of, searched_columns
 from foldless.tuning.polish import POLISH_MAX_EVALUATIONS, cell_objective
 from foldless.tuning.result import Selection
-from foldless.tuning.row_blocks import BlockObjective, Rows, search_stages
+from foldless.tuning.row_blocks import BlockObjective, Rows, search_stages, some_rows
 from foldless.tuning.run_options import RunOptions
 from foldless.tuning.search_space import SearchSpace, is_length_scale
 from foldless.tuning.shared_cache import SharedGrams
@@ -54,6 +55,8 @@ ROUGH_SEARCH_ROWS = 2000
 MAX_CORRECTIONS = 5
 # Evaluations of such a search where there are several blocks of rows.
 CORRECTED_MAX_EVALUATIONS = 10
+# Rows on which the pilot evaluates the starts.
+SCAN_ROWS = 125
 # Criteria, all about left-out rows, whose optimum lies near that of the least-squares machine.
 PILOTED_CRITERIA = (LOO, Span, SmoothedSpan)
 
@@ -145,7 +148,11 @@ class CandidateTuner:
         self.last_fit.check(kernel)
         space, section = self.space(kernel), self.section(kernel, number)
         if not self.keeps_kernel_of_pilot:
-            yield from self.search_each(self.objectives(kernel), space, section)
+            scan = self.scan(kernel, space, section)
+            if scan is not None and scan.outcome.stop.cut_short:
+                yield scan
+                return
+            yield from self.search_each(self.objectives(kernel), space, section, scan)
             return
         assert self.pilot is not None
         for stage in self.search_each(self.pilot.objectives(kernel), space, section):
@@ -155,7 +162,7 @@ class CandidateTuner:
 
     def search_C(self, stage: Stage, kernel: Kernel, section: str) -> Stage:
         """Search for C alone, on some of the classes, after a stage of the pilot that chose the kernel."""
-        ratios = log_ratios(self.machine)
+        ratios = log_ratios(self.machine, self.Y.shape[1])
         assert ratios is not None
         step = ratios.length_scale * is_length_scale(kernel)
         space = self.space(kernel).with_kernel(stage.outcome.best.theta, step)
@@ -175,11 +182,30 @@ class CandidateTuner:
             stage = fine.search_on(stage.objective, best, stage, begun, f"{section}.fine", from_optima=False)
         return self.search_corrected(stage, space, begun, section)
 
+    def scan(self, kernel: Kernel, space: SearchSpace, section: str) -> Stage | None:
+        """Return the starts, evaluated by the pilot on a few rows; None if there are few, or no pilot that scans."""
+        machine = self._pilot_machine
+        few_classes = self.machine.n_separate_fits(self.Y.shape[1]) < MIN_CLASSES
+        if machine is None or not (few_classes and len(kernel.theta)):
+            return None
+        shift = np.r_[np.zeros(len(kernel.theta)), machine.ratios.C]
+        moved = replace(space, starts=[start + shift for start in space.starts])
+        rows = some_rows(self.Y, np.random.default_rng(self.seed), SCAN_ROWS)
+        pilot = replace(self, machine=machine, criterion=LOO(), search=Scan())
+        begun, name = time.perf_counter(), f"{section}.scan"
+        # Where the pilot knows nothing the machine itself evaluates all starts.
+        with suppress(Undefined):
+            return pilot.search_on(pilot.on_rows(kernel, rows), moved, None, begun, name)
+        return None
+
     def search_each(
-        self, objectives: Iterable[StageObjective], space: SearchSpace, section: str
+        self,
+        objectives: Iterable[StageObjective],
+        space: SearchSpace,
+        section: str,
+        stage: Stage | None = None,
     ) -> Iterator[Stage]:
-        """Yield the search on each objective, from the optima of the one before."""
-        stage: Stage | None = None
+        """Yield the search on each objective, from the optima of the one before; the first one from those of ``stage``."""
         for i, objective in enumerate(objectives):
             begun = time.perf_counter() - (0.0 if stage is None else stage.seconds)
             stage = self.search_on(objective, space, stage, begun, f"{section}.{i}")
@@ -211,12 +237,19 @@ class CandidateTuner:
     @cached_property
     def pilot(self) -> "CandidateTuner | None":
         """The tuner of a cheaper machine that searches first; None if there is none, or the search has other starts."""
-        by_default = self.search.name == LBFGS.name and self.search.n_starts == 1 and self.starts is None
-        if not (by_default and self.tune_machine and self.fit_all_rows) or self.roughly:
+        machine = self._pilot_machine
+        few_classes = self.machine.n_separate_fits(self.Y.shape[1]) < MIN_CLASSES
+        if machine is None or few_classes or not self.fit_all_rows:
             return None
-        piloted = isinstance(self.criterion, PILOTED_CRITERIA)
-        machine = pilot_of(self.machine, self.Y.shape[1]) if piloted else None
-        return None if machine is None else replace(self, machine=machine, criterion=LOO())
+        return replace(self, machine=machine, criterion=LOO())
+
+    @cached_property
+    def _pilot_machine(self) -> PilotMachine | None:
+        by_default = self.search.name == LBFGS.name and self.search.n_starts == 1 and self.starts is None
+        if not (by_default and self.tune_machine) or self.roughly:
+            return None
+        piloted = isinstance(self.criterion, PILOTED_CRITERIA) and self.machine.fits_on_blocks
+        return pilot_of(self.machine, self.Y.shape[1]) if piloted else None
 
     @property
     def keeps_kernel_of_pilot(self) -> bool:
@@ -371,7 +404,11 @@ class CandidateTuner:
         optima = [step.theta for step in before.outcome.optima]
         if len(before.steps) < len(before.outcome.trace):
             return optima
-        promising = [step.theta for step in before.steps if step.why == "start" and before.is_near_best(step)]
+        promising = [
+            step.theta
+            for step in before.steps
+            if (step.is_scan or step.why == "start") and before.is_near_best(step)
+        ]
         others = space.kernels_of(promising, before.outcome.best.theta)
         return optima + [
             theta for theta in others if not any(np.array_equal(theta, known) for known in optima)
@@ -509,6 +546,8 @@ class CandidateTuner:
         best, whole = stage.outcome.best, stage.objective
         objective = whole.objectives[0] if isinstance(whole, BlockObjective) else whole
         assert isinstance(objective, Objective)
+        if isinstance(objective.machine, PilotMachine):
+            objective = self.on_rows(kernel, self.stages[0][0])
         _, _, solution = objective.solve(best.theta)
         kernel_, machine = self.at(kernel, best.theta)
         form = FittedForm(

@@ -28,7 +28,7 @@ class Tally:
         """Count one evaluation."""
         with self.lock:
             self.count += 1
-            self.best = min(self.best, step.value)
+            self.best = self.best if step.is_scan else min(self.best, step.value)
         LOGGER.debug("evaluation %d (%s): %.6g in %.3g s", self.count, step.why, step.value, step.seconds)
 
     def __str__(self) -> str:

@@ -111,6 +111,11 @@ def _strata(Y: Matrix) -> list[Rows]:
     return [np.flatnonzero(group == value) for value in np.unique(group)]
 
 
+def some_rows(Y: Matrix, rng: np.random.Generator, n: int) -> Rows:
+    """Return n of the rows, or all if there are no more, with the shares of the whole."""
+    return row_blocks(Y, stratified_order(Y, rng), min(n, len(Y)), 1)[0]
+
+
 def row_blocks(Y: Matrix, order: Rows, n_used: int, n_blocks: int) -> list[Rows]:
     """Return blocks of the first ``n_used`` rows in ``order``, each sorted and equal in size up to a few rows.
 

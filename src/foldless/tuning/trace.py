@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
 
-from foldless.core.contracts import Machine, Matrix, Step, Vector
+from foldless.core.contracts import SCAN, Machine, Matrix, Step, Vector
 from foldless.core.optional_imports import import_extra
 from foldless.core.printed import html_table, text_table
 
@@ -90,7 +90,8 @@ class Trace(Sequence[Step]):
 
     @property
     def _summary(self) -> str:
-        best = f", best value {np.min(self._value):.6g}" if len(self) else ""
+        own = self._value[self._why != SCAN]
+        best = f", best value {np.min(own):.6g}" if len(own) else ""
         return f"{len(self)} evaluations{best}"
 
     def _shown_rows(self) -> tuple[list[str], list[list[object]]]:

@@ -158,7 +158,8 @@ def _trace_panel(experiment: Experiment, outcome: Outcome) -> Panel:
     caption = "Each dot is one evaluation of the criterion; the line is the best so far."
     if n_final < len(outcome.trace):
         caption += (
-            " At the dashed line the approximation of the kernel matrix was refined, and the values changed."
+            " Values before the dashed line come from fewer rows, or from a quicker model that found where to start: "
+            "do not compare them with those after it."
         )
     names = [parameter.name for parameter in tuned_parameters(experiment)]
     unit = experiment.estimator.selection_.criterion.unit
