@@ -377,8 +377,8 @@ class CandidateTuner:
     def search_corrected(self, stage: Stage, space: SearchSpace, begun: float, section: str) -> Stage:
         """Search again, with the criterion corrected, as long as it misleads at the point that was found.
 
-        A criterion that was wrong there may be lowest anywhere, so that each search begins at all starts again. With several
-        blocks of rows, where refits cost most and matter least, a short descent from the point itself must do.
+        A descent begins at the point. Starts at which the criterion was lower than it is now at the end of that descent may be
+        better: they are tried too. With several blocks of rows, where refits cost most and matter least, a short descent must do.
         """
         blocks = len(self.stages) > 1
         limit = CORRECTED_MAX_EVALUATIONS if blocks else None
@@ -389,11 +389,17 @@ class CandidateTuner:
             objective = stage.objective.corrected(best, stage.outcome.warm_start)
             if objective is stage.objective:
                 break
-            again = replace(space, starts=[best] if blocks else [*space.starts, best])
-            name = f"{section}.corrected.{i}"
-            stage = self.search_on(objective, again, stage, begun, name, limit, from_optima=False)
+            starts = [step for step in stage.steps if step.why == "start"]
+            name, at_best = f"{section}.corrected.{i}", replace(space, starts=[best])
+            near = replace(self, search=self.search.near_optimum(stage.steps))
+            stage = near.search_on(objective, at_best, stage, begun, name, limit, from_optima=False)
             if blocks:
                 return stage.within_budget(self.options.max_evaluations)
+            end = stage.outcome.best
+            lower = [step.theta for step in starts if step.value < end.value]
+            if lower:
+                wider = replace(space, starts=[*lower, end.theta])
+                stage = self.search_on(objective, wider, stage, begun, f"{name}.wider", from_optima=False)
         return stage
 
     def _starts_after(self, before: Stage, space: SearchSpace) -> list[Vector]:
