@@ -75,8 +75,9 @@ class Curvature:
         near = [pair for pair in pairs if pair.is_convex and np.max(np.abs(pair.s)) <= MAX_STEP]
         best = min(known or steps, key=lambda step: step.value, default=None)
         # Values tell the curvatures where pairs are too few to do so.
-        enough = best is None or len(near) >= len(best.theta)
-        return cls(near[-MAX_PAIRS:], None if enough else _diagonal(best, steps))
+        if best is None or len(near) >= len(best.theta):
+            return cls(near[-MAX_PAIRS:])
+        return cls(near, _diagonal(best, steps))
 
     def and_pair(self, pair: "Pair") -> "Curvature":
         """Return the curvature with another pair, if that says something."""
