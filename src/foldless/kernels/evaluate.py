@@ -44,6 +44,12 @@ def pullback(kernel: Kernel, pairs: Pairs, adjoint: Matrix) -> Vector:
 
 
 @singledispatch
+def with_theta(kernel: Kernel, theta: Vector) -> Kernel:
+    """Return the kernel with other parameters; register a function here to make that fast: scikit-learn's own takes 0.2 ms."""
+    return kernel.clone_with_theta(theta)
+
+
+@singledispatch
 def is_semidefinite(kernel: Kernel) -> bool:
     """Return True if every matrix of this kernel is known to be positive semi-definite; False if that is unknown."""
     return False

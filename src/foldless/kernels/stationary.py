@@ -15,11 +15,11 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
+from sklearn.gaussian_process.kernels import RBF, Kernel, Matern, RationalQuadratic
 
 from foldless.core.contracts import Matrix, Vector
 from foldless.core.linalg import each_strip, strips
-from foldless.kernels.evaluate import gram, is_semidefinite, pullback
+from foldless.kernels.evaluate import gram, is_semidefinite, pullback, with_theta
 from foldless.kernels.pairs import Pairs, Points
 
 # Exponents are cut off here (at 1e-261): denormal numbers would slow the processor down.
@@ -178,6 +178,22 @@ def _(kernel: RationalQuadratic, pairs: Pairs, adjoint: Matrix) -> Vector:
     if not kernel.hyperparameter_length_scale.fixed:
         gradient.append(np.vdot(adjoint, D * u ** (-alpha - 1)))
     return np.array(gradient)
+
+
+@with_theta.register
+def _(kernel: RBF, theta: Vector) -> Kernel:
+    # A subclass may take other parameters, and a fixed length scale is none.
+    bounds = kernel.length_scale_bounds
+    if (
+        type(kernel) not in (RBF, Matern)
+        or isinstance(bounds, str)
+        or len(theta) != np.size(kernel.length_scale)
+    ):
+        return kernel.clone_with_theta(theta)
+    length_scale = np.exp(theta) if len(theta) > 1 else np.exp(theta[0])
+    if type(kernel) is RBF:
+        return RBF(length_scale, bounds)
+    return Matern(length_scale, bounds, nu=kernel.nu)
 
 
 @is_semidefinite.register(RBF)

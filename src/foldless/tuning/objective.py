@@ -17,6 +17,7 @@ from foldless.core.parallel import in_order
 from foldless.criteria.base import Criterion
 from foldless.criteria.left_out import LeftOutLosses, left_out_outputs
 from foldless.grams.builders import Builder
+from foldless.kernels.evaluate import with_theta
 
 # A loss below this fraction of the variance of the targets is compared with that: what is left is nearly rounding.
 EXACT_FIT_FRACTION = 1e-3
@@ -29,7 +30,7 @@ def with_parameters(
 ) -> tuple[Kernel, Machine]:
     """Return kernel and machine with the parameters ``theta``: the kernel's first, then the machine's if they are tuned."""
     p = len(theta) - len(machine.theta) * tune_machine
-    kernel = kernel.clone_with_theta(theta[:p]) if p else kernel
+    kernel = with_theta(kernel, theta[:p]) if p else kernel
     return kernel, machine.with_theta(theta[p:]) if tune_machine else machine
 
 
