@@ -13,8 +13,8 @@ References
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import log_softmax, softmax
+from scipy.optimize import brentq
+from scipy.special import softmax
 
 from foldless.core.contracts import Matrix, Vector
 from foldless.core.targets import class_index
@@ -41,14 +41,19 @@ def calibrate(outputs: Matrix, Y: Matrix, row_counts: Vector | None = None) -> S
     scale = max(float(np.sqrt(np.average(f**2, weights=counts, axis=0).mean())), np.finfo(float).tiny)
     f, target = f / scale, _softened(label, counts, f.shape[1])
 
-    def cost(s: Vector) -> tuple[float, Vector]:
-        error = softmax(s[0] * f, axis=1) - target
-        value = -counts @ np.sum(target * log_softmax(s[0] * f, axis=1), axis=1)
-        return value, np.array([counts @ np.sum(error * f, axis=1)])
+    def derivative(log_slope: float) -> float:
+        """Return the derivative of the cost, which is convex in the slope: it has one root, or none between the bounds."""
+        error = softmax(np.exp(log_slope) * f, axis=1) - target
+        return float(counts @ np.sum(error * f, axis=1))
 
-    options = {"ftol": 1e-14, "gtol": 1e-10}
-    fit = minimize(cost, [1.0], jac=True, method="L-BFGS-B", bounds=[SLOPE_BOUNDS], options=options)
-    return Sigmoid(float(fit.x[0]) / scale)
+    low, high = np.log(SLOPE_BOUNDS)
+    if derivative(low) >= 0:
+        slope = SLOPE_BOUNDS[0]
+    elif derivative(high) <= 0:
+        slope = SLOPE_BOUNDS[1]
+    else:
+        slope = float(np.exp(brentq(derivative, low, high, xtol=1e-14)))
+    return Sigmoid(slope / scale)
 
 
 def _softened(label: np.ndarray, counts: Vector, k: int) -> Matrix:
