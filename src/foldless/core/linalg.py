@@ -73,9 +73,9 @@ def _product_rows(width: int) -> int:
 
 def add_thin(G: Matrix, P: Matrix, Q: Matrix) -> Matrix:
     """Add ``P Q' + Q P'`` to the array ``G`` in place, for thin P and Q; no other n x n array is made."""
+    left, right = np.hstack([P, Q]), np.vstack([Q.T, P.T])
     for rows in strips(len(G)):
-        G[rows] += P[rows] @ Q.T
-        G[rows] += Q[rows] @ P.T
+        G[rows] += left[rows] @ right
     return G
 
 
