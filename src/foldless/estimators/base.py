@@ -18,6 +18,7 @@ from foldless.core.contracts import Machine, Matrix, Vector
 from foldless.core.errors import AdviceWarning, ConstantPredictionWarning, UnreadableSolution
 from foldless.core.linalg import check_semidefinite
 from foldless.core.magnitude import check_magnitude
+from foldless.core.parallel import one_blas_thread
 from foldless.core.targets import MIN_ROWS, check_targets, class_index, encode_labels, one_versus_rest
 from foldless.core.text_columns import naming_text_columns
 from foldless.criteria.base import Criterion
@@ -261,7 +262,8 @@ class BaseKernelEstimator(
         found: list[AdviceWarning | None] = [bound_warning(selection, X, name) for name in tuned]
         found.append(parameters_warning(n_parameters, X.shape[0]))
         if not self._pairwise:
-            outputs = self._outputs_at(X[:ADVICE_MAX_ROWS])
+            with one_blas_thread():
+                outputs = self._outputs_at(X[:ADVICE_MAX_ROWS])
             names = getattr(self, "feature_names_in_", range(X.shape[1]))
             found.append(scale_warning(selection.objective.kernel, X, names))
             found.append(constant_warning(outputs, Y[:ADVICE_MAX_ROWS]))

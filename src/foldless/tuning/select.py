@@ -112,40 +112,40 @@ def select(
     selection : Selection
     """
     begun = time.perf_counter()
-    if isinstance(kernel, str) and kernel == "auto":
-        kernel = families(X)
-    kernels = list(kernel.kernels) if isinstance(kernel, Families) else _kernels(kernel, X)
-    seed, search = _seed(random_state), as_search(search, n_starts)
-    criterion = tied_for(kernel, as_criterion(criterion))
-    criterion.check_choice(kernels)
-    criterion = criterion.with_data_estimates(machine, probe_grams(kernels, X, seed), Y)
-    tunes_separately = tune_machine and criterion.ignores_machine
-    tuner = CandidateTuner(
-        X=X,
-        Y=Y,
-        machine=machine,
-        criterion=criterion,
-        search=search,
-        gram=gram,
-        n_components=n_components,
-        landmarks=landmarks,
-        cell_size=cell_size,
-        tune_machine=tune_machine and not criterion.ignores_machine,
-        regularisation=regularisation,
-        fit_all_rows=fit_all_rows,
-        seed=seed,
-        options=RunOptions(
-            max_evaluations=_without_reserve(max_evaluations, len(kernels))
-            if tunes_separately
-            else max_evaluations,
-            time_budget=_seconds_of_candidate(time_budget, n_jobs, kernel, len(kernels)),
-            n_jobs=n_jobs,
-            watch=watch,
-            checkpoint=search.checkpoint if checkpoint is None else checkpoint,
-            on_interrupt=on_interrupt,
-        ),
-    )
     with workers(n_jobs):
+        if isinstance(kernel, str) and kernel == "auto":
+            kernel = families(X)
+        kernels = list(kernel.kernels) if isinstance(kernel, Families) else _kernels(kernel, X)
+        seed, search = _seed(random_state), as_search(search, n_starts)
+        criterion = tied_for(kernel, as_criterion(criterion))
+        criterion.check_choice(kernels)
+        criterion = criterion.with_data_estimates(machine, probe_grams(kernels, X, seed), Y)
+        tunes_separately = tune_machine and criterion.ignores_machine
+        tuner = CandidateTuner(
+            X=X,
+            Y=Y,
+            machine=machine,
+            criterion=criterion,
+            search=search,
+            gram=gram,
+            n_components=n_components,
+            landmarks=landmarks,
+            cell_size=cell_size,
+            tune_machine=tune_machine and not criterion.ignores_machine,
+            regularisation=regularisation,
+            fit_all_rows=fit_all_rows,
+            seed=seed,
+            options=RunOptions(
+                max_evaluations=_without_reserve(max_evaluations, len(kernels))
+                if tunes_separately
+                else max_evaluations,
+                time_budget=_seconds_of_candidate(time_budget, n_jobs, kernel, len(kernels)),
+                n_jobs=n_jobs,
+                watch=watch,
+                checkpoint=search.checkpoint if checkpoint is None else checkpoint,
+                on_interrupt=on_interrupt,
+            ),
+        )
         if isinstance(kernel, Families) and search.validation is None:
             budgets = _evaluations_of_candidates(tuner.options.max_evaluations, len(kernels))
             until = None if time_budget is None else begun + time_budget
