@@ -551,7 +551,8 @@ def test_every_estimator_can_go_on_where_it_was_killed(ripley, tmp_path, make):
     lines = file.read_text().splitlines()
     whole, alone = make(file).fit(*ripley), make(None).fit(*ripley)
     assert file.read_text().splitlines()[: len(lines)] == lines
-    assert len(file.read_text().splitlines()) == len(whole.trace_) + 1  # and the line that opens the section
+    steps = [line for line in file.read_text().splitlines() if '"theta"' in line]
+    assert len(steps) == len(whole.trace_)
     for step, other in zip(whole.trace_, alone.trace_, strict=True):  # a recalled step hands no warm start on
         assert step.theta == pytest.approx(other.theta, rel=1e-6)
 
@@ -569,9 +570,8 @@ def test_an_estimator_of_ours_goes_on_from_a_checkpoint(ripley, tmp_path):
         resumed.trace_, whole.trace_
     ):  # recalled steps give no warm start: not to the last bit
         assert one.theta == pytest.approx(other.theta, abs=1e-8)
-    assert [step.seconds for step in resumed.trace_[:8]] == [
-        json.loads(line)["seconds"] for line in begun.splitlines()[1:]
-    ]
+    seconds = [json.loads(line)["seconds"] for line in begun.splitlines() if '"theta"' in line]
+    assert [step.seconds for step in resumed.trace_[:8]] == seconds
 
 
 def test_an_ensemble_is_the_weighted_mean_of_the_optima(ripley):
