@@ -19,6 +19,9 @@ SPENT = {
         50, 53
     ): "the kernel of the least-squares pilot, and four classes for C, where there are several classes",
     range(
+        50, 55
+    ): "the starts of a search, their scan by a least-squares machine with two classes, and the tolerance of a descent",
+    range(
         60, 71
     ): "the default criterion of KernelSVC for either loss, and (70) when landmarks are as good as the whole matrix",
     range(76, 80): "the candidates of KernelClassifier and KernelRegressor",
