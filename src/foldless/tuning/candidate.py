@@ -183,10 +183,9 @@ class CandidateTuner:
         return self.search_corrected(stage, space, begun, section)
 
     def scan(self, kernel: Kernel, space: SearchSpace, section: str) -> Stage | None:
-        """Return the starts, evaluated by the pilot on a few rows; None if there are few, or no pilot that scans."""
+        """Return the starts, evaluated by the pilot on a few rows; None if the kernel has no parameters, or there is no such pilot."""
         machine = self._pilot_machine
-        few_classes = self.machine.n_separate_fits(self.Y.shape[1]) < MIN_CLASSES
-        if machine is None or not (few_classes and len(kernel.theta)):
+        if machine is None or self._has_many_classes or not len(kernel.theta):
             return None
         shift = np.r_[np.zeros(len(kernel.theta)), machine.ratios.C]
         moved = replace(space, starts=[start + shift for start in space.starts])
@@ -238,10 +237,13 @@ class CandidateTuner:
     def pilot(self) -> "CandidateTuner | None":
         """The tuner of a cheaper machine that searches first; None if there is none, or the search has other starts."""
         machine = self._pilot_machine
-        few_classes = self.machine.n_separate_fits(self.Y.shape[1]) < MIN_CLASSES
-        if machine is None or few_classes or not self.fit_all_rows:
+        if machine is None or not (self._has_many_classes and self.fit_all_rows):
             return None
         return replace(self, machine=machine, criterion=LOO())
+
+    @property
+    def _has_many_classes(self) -> bool:
+        return self.machine.n_separate_fits(self.Y.shape[1]) >= MIN_CLASSES
 
     @cached_property
     def _pilot_machine(self) -> PilotMachine | None:
@@ -397,7 +399,7 @@ class CandidateTuner:
                 return stage.within_budget(self.options.max_evaluations)
             end = stage.outcome.best
             lower = [step.theta for step in starts if step.value < end.value]
-            if lower:
+            if lower and not stage.outcome.stop.cut_short:
                 wider = replace(space, starts=[*lower, end.theta])
                 stage = self.search_on(objective, wider, stage, begun, f"{name}.wider", from_optima=False)
         return stage
