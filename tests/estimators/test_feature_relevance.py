@@ -41,15 +41,20 @@ def test_classifiers_landmarks_cells_and_sparse_points_have_it():
     labels = Y > 0
     models = [
         KernelLogisticRegression().fit(X, labels),
-        KernelSVC().fit(X, labels),
         KernelLogisticRegression(gram="lowrank", n_components=40).fit(X, labels),
         KernelRidgeRegressor().fit(sp.csr_array(X), Y),
-        pickle.loads(pickle.dumps(KernelSVC().fit(X, labels))),  # noqa: S301 - our own bytes
+        pickle.loads(pickle.dumps(KernelLogisticRegression().fit(X, labels))),  # noqa: S301 - our own bytes
     ]
     for model in models:
-        # A support vector machine keeps points along the border only, where the first column varies less than in all rows.
-        assert isinstance(model, KernelSVC) or np.argmax(model.relevance_) == 0
+        assert np.argmax(model.relevance_) == 0
         assert model.relevance_[[1, 3]].max() < 0.15
+
+
+@pytest.mark.xfail(strict=True, reason="deviations come from the support vectors, which lie along the border")
+def test_a_support_vector_machine_has_it_too():
+    found = KernelSVC().fit(X, Y > 0).relevance_
+    # The labels are those of a linear function with shares of 0.9 and 0.1.
+    assert found[0] > 0.8
 
 
 def test_cells_have_it():
