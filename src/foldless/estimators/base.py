@@ -283,10 +283,13 @@ class BaseKernelEstimator(
 
     def _relevance(self, categorical: Sequence[int]) -> Vector:
         """Return the relevance of every column, of which some hold codes of categories."""
-        if self.cells_ is not None:
-            return relevance(self.cells_, self.kernel_, self.cells_.points, categorical)
-        expansion = Expansion(self.X_fit_, self.dual_coef_.T, self.intercept_)
-        return relevance(expansion, self.kernel_, self.X_fit_, categorical)
+        function: Expansion | CellExpansion = (
+            Expansion(self.X_fit_, self.dual_coef_.T, self.intercept_) if self.cells_ is None else self.cells_
+        )
+        # The points of a machine may lie along the border of two classes alone: rows show how far columns spread.
+        training = self.__dict__.get("_training")
+        rows = function.points if training is None else training.X
+        return relevance(function, self.kernel_, rows, categorical)
 
     def _outputs(self, X: ArrayLike) -> Matrix:
         """Return the outputs (n, k) at new points."""

@@ -88,7 +88,7 @@ calibration_ : Sigmoid
     Maps outputs to probabilities; fitted on ``loo_decision_``.
 relevance_ : array of shape (d,)
     How much of the change of the fitted function is along each column, in units of its standard deviation: the diagonal of
-    the average gradient outer product over ``X_fit_``, with sum 1. It is computed on demand.
+    the average gradient outer product over (at most 500) rows of the fit, with sum 1. It is computed on demand.
 column_codes_ : ColumnCodes or None
     The categories of a table that was fitted with ``kernel="auto"``.
 partitions_ : PartitionedFit or None
