@@ -13,6 +13,8 @@ from typing import Any, Generic, TypeVar
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
+from foldless.core.freed_memory import keep_freed_memory
+
 T = TypeVar("T")
 
 # Tasks of a long sequence that are handed to the threads at a time, for each of them.
@@ -39,6 +41,7 @@ def workers(n_jobs: int | None) -> Iterator[None]:
     The number of threads changes how long a fit takes and no digit of its result: tasks are cut in the same way for every
     number, and sums are taken in a fixed order.
     """
+    keep_freed_memory()
     n_threads = n_workers(n_jobs)
     token = _WORKERS.set(n_threads)
     try:
