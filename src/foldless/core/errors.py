@@ -225,6 +225,18 @@ class NoGainWarning(AdviceWarning):
         )
 
 
+class NeighbourWarning(AdviceWarning):
+    """Left-out rows are predicted worse than by their nearest neighbours."""
+
+    def __init__(self, error: float, neighbours_error: float, classes: bool):
+        what = "wrong for a fraction of" if classes else "off by a mean squared error of"
+        super().__init__(
+            f"rows left out of the fit are predicted worse than by the rows nearest to them: {what} {error:.3g}, against "
+            f"{neighbours_error:.3g}. The kernel misses something that neighbours show: try kernel='laplacian' or 'auto', another "
+            "criterion, or sklearn.neighbors."
+        )
+
+
 class InputScaleWarning(AdviceWarning):
     """Columns of very different scales share one length scale."""
 

@@ -21,14 +21,23 @@ from foldless.core.contracts import (
     Stop,
     Vector,
 )
-from foldless.core.errors import CriterionWarning, LandmarkWarning, SearchWarning, Undefined
+from foldless.core.errors import (
+    CriterionWarning,
+    LandmarkWarning,
+    NeighbourWarning,
+    SearchWarning,
+    Undefined,
+)
 from foldless.core.memo import Memo, cached_property
+from foldless.core.targets import is_pm1
 from foldless.criteria.base import Criterion
 from foldless.criteria.left_out import LeftOutLosses
 from foldless.criteria.loo import LOO
 from foldless.criteria.span import SmoothedSpan, Span
 from foldless.grams.builders import DenseBuilder
 from foldless.grams.cells import CellTree
+from foldless.kernels.by_name import typical_distance
+from foldless.kernels.evaluate import with_theta
 from foldless.kernels.precomputed import is_precomputed
 from foldless.machines import NoMachine
 from foldless.searches.base import Search
@@ -37,6 +46,7 @@ from foldless.searches.run import TIME_SLACK
 from foldless.searches.scan import Scan
 from foldless.tuning.forms import FittedForm, loses
 from foldless.tuning.last_fit import LastFit
+from foldless.tuning.neighbours import Neighbours, nearest
 from foldless.tuning.objective import UNDEFINED_ERRORS, Objective, left_out_losses, with_parameters
 from foldless.tuning.pilot import MIN_CLASSES, PilotMachine, log_ratios, pilot_of, searched_columns
 from foldless.tuning.polish import POLISH_MAX_EVALUATIONS, cell_objective
@@ -57,6 +67,10 @@ MAX_CORRECTIONS = 5
 CORRECTED_MAX_EVALUATIONS = 10
 # Rows on which the pilot evaluates the starts.
 SCAN_ROWS = 125
+# What the scan may leave of the variance of the labels, so that its good starts, and no others, are those of the machine.
+EXPLAINED_MAX_LOSS = 0.5
+# Where a fit loses to nearest neighbours, the search goes on among those of a few rows, with at most so many evaluations.
+N_NEAR_BLOCKS, NEAR_BLOCK_ROWS, NEAR_MAX_EVALUATIONS = 12, 400, 25
 # Criteria, all about left-out rows, whose optimum lies near that of the least-squares machine.
 PILOTED_CRITERIA = (LOO, Span, SmoothedSpan)
 
@@ -152,7 +166,8 @@ class CandidateTuner:
             if scan is not None and scan.outcome.stop.cut_short:
                 yield scan
                 return
-            yield from self.search_each(self.objectives(kernel), space, section, scan)
+            leads = scan is not None and self.explains_most(scan)
+            yield from self.search_each(self.objectives(kernel), space, section, scan, leads)
             return
         assert self.pilot is not None
         for stage in self.search_each(self.pilot.objectives(kernel), space, section):
@@ -197,17 +212,27 @@ class CandidateTuner:
             return pilot.search_on(pilot.on_rows(kernel, rows), moved, None, begun, name)
         return None
 
+    def explains_most(self, scan: Stage) -> bool:
+        """Return whether the best point of a scan explains most of the labels.
+
+        Where it does not, a finer structure may be hidden from so few rows, and which starts are good is not known.
+        """
+        variance = float(np.mean(np.var(self.Y, axis=0)))
+        return scan.outcome.best.value <= EXPLAINED_MAX_LOSS * variance
+
     def search_each(
         self,
         objectives: Iterable[StageObjective],
         space: SearchSpace,
         section: str,
         stage: Stage | None = None,
+        leads: bool = False,
     ) -> Iterator[Stage]:
-        """Yield the search on each objective, from the optima of the one before; the first one from those of ``stage``."""
+        """Yield the search on each objective, from the optima of the one before; the first one from those of ``stage`` if it leads."""
         for i, objective in enumerate(objectives):
             begun = time.perf_counter() - (0.0 if stage is None else stage.seconds)
-            stage = self.search_on(objective, space, stage, begun, f"{section}.{i}")
+            name = f"{section}.{i}"
+            stage = self.search_on(objective, space, stage, begun, name, from_optima=leads or i > 0)
             yield stage
             if stage.outcome.stop.cut_short:
                 return
@@ -410,7 +435,8 @@ class CandidateTuner:
         A few rows may be too few to learn anything, and their optimum then means nothing.
         """
         optima = [step.theta for step in before.outcome.optima]
-        if len(before.steps) < len(before.outcome.trace):
+        n_earlier = sum(not step.is_scan for step in before.outcome.trace) - len(before.steps)
+        if n_earlier > 0:
             return optima
         promising = [
             step.theta
@@ -463,6 +489,24 @@ class CandidateTuner:
     def fit_rows(
         self, kernel: Kernel, stage: Stage, space: SearchSpace, begun: float, section: str
     ) -> Selection:
+        """Fit all rows at the best point of a stage; where nearest neighbours do better, search near them and fit again."""
+        form, outcome = self.fit_form(kernel, stage, space, begun, section)
+        neighbours = Neighbours.of(kernel, self.X, self.Y, self.machine, self.seed)
+        if neighbours is not None and neighbours.are_better(self.Y, left_out := form.left_out):
+            closer = self.search_near(kernel, neighbours.missed(self.Y, left_out), stage, begun, section)
+            if closer is not None:
+                again, outcome_again = self.fit_form(kernel, closer, space, begun, section)
+                outcome = replace(outcome, trace=outcome_again.trace)
+                if again.losses(self.Y).mean < form.losses(self.Y).mean:
+                    stage, form, outcome = closer, again, outcome_again
+            self.warn_of_neighbours(neighbours, form)
+        self.warn_if_fooled(kernel, form, stage.outcome, stage.objective)
+        corrected, form = self.corrected(stage, form)
+        return corrected.selection(kernel, corrected.with_penalty(form), outcome, stage.steps)
+
+    def fit_form(
+        self, kernel: Kernel, stage: Stage, space: SearchSpace, begun: float, section: str
+    ) -> tuple[FittedForm, Outcome]:
         """Fit all rows at the best point of a stage, in the form that suits them."""
         polished = stage
 
@@ -486,9 +530,39 @@ class CandidateTuner:
         outcome = replace(stage.outcome, trace=polished.outcome.trace)
         if np.array_equal(form.kernel.theta, polished.outcome.best.theta[: len(kernel.theta)]):
             outcome = replace(outcome, best=polished.outcome.best, optima=polished.outcome.optima)
-        self.warn_if_fooled(kernel, form, stage.outcome, stage.objective)
-        corrected, form = self.corrected(stage, form)
-        return corrected.selection(kernel, corrected.with_penalty(form), outcome, stage.steps)
+        return form, outcome
+
+    def search_near(
+        self, kernel: Kernel, rows: Rows, stage: Stage, begun: float, section: str
+    ) -> Stage | None:
+        """Return a search among the nearest neighbours of some rows, where all rows are as dense as they are; None if it cannot be made."""
+        if stage.outcome.stop.cut_short or not len(kernel.theta) or is_precomputed(kernel):
+            return None
+        centres = np.random.default_rng(self.seed).permutation(rows)[:N_NEAR_BLOCKS]
+        blocks = nearest(kernel, self.X, centres, min(NEAR_BLOCK_ROWS, len(self.Y) - 1))
+        parts = ((self.X[block], self.Y[block], self.search_machine.on_rows(block)) for block in blocks)
+        objective = cell_objective(self.on_rows(kernel, blocks[0]), parts, self.options.n_jobs)
+        if objective is None:
+            return None
+        # Neighbours lie closer together than all rows, and the starts with them.
+        shorter = np.log(typical_distance(self.X[blocks[0]]) / typical_distance(self.X))
+        near = with_theta(kernel, kernel.theta + shorter * is_length_scale(kernel))
+        space = self.space(kernel)
+        starts = [space.box.clip(start) for start in (*self._space(near).starts, stage.outcome.best.theta)]
+        begins = replace(space, starts=starts)
+        with suppress(Undefined):
+            return self.search_on(
+                objective, begins, stage, begun, f"{section}.near", NEAR_MAX_EVALUATIONS, from_optima=False
+            ).within_budget(self.options.max_evaluations)
+        return None
+
+    def warn_of_neighbours(self, neighbours: Neighbours, form: FittedForm) -> None:
+        """Warn if nearest neighbours predict left-out rows better than a fit."""
+        left_out = form.left_out
+        if neighbours.are_better(self.Y, left_out):
+            ours = float(np.mean(neighbours.errors_of_fit(self.Y, left_out)))
+            theirs = float(np.mean(neighbours.errors))
+            warnings.warn(NeighbourWarning(ours, theirs, is_pm1(self.Y)), stacklevel=2)
 
     def start_after(self, stage: Stage) -> Any:
         """Return the start of a fit to all rows at the best point of a stage; None if it is not known."""

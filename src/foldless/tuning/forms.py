@@ -75,9 +75,14 @@ class FittedForm:
     gap: float
     tried: TriedForms = field(default_factory=TriedForms)
 
+    @property
+    def left_out(self) -> Matrix:
+        """The output of every row when it is left out (n, k)."""
+        return left_out_outputs(self.solution)
+
     def losses(self, Y: Matrix) -> LeftOutLosses:
         """Return the loss of every row when it is left out."""
-        return LeftOutLosses.of(self.machine, Y, left_out_outputs(self.solution))
+        return LeftOutLosses.of(self.machine, Y, self.left_out)
 
     def scored(self, Y: Matrix) -> ScoredForm:
         """Return name and losses, without the fit."""
