@@ -31,7 +31,7 @@ from foldless.core.errors import (
 from foldless.core.memo import Memo, cached_property
 from foldless.core.targets import is_pm1
 from foldless.criteria.base import Criterion
-from foldless.criteria.left_out import LeftOutLosses
+from foldless.criteria.left_out import LeftOutLosses, left_out_outputs
 from foldless.criteria.loo import LOO
 from foldless.criteria.span import SmoothedSpan, Span
 from foldless.grams.builders import DenseBuilder
@@ -44,9 +44,10 @@ from foldless.searches.base import Search
 from foldless.searches.lbfgs import LBFGS
 from foldless.searches.run import TIME_SLACK
 from foldless.searches.scan import Scan
+from foldless.tuning.cellwise import CellSolution
 from foldless.tuning.forms import FittedForm, loses
-from foldless.tuning.last_fit import LastFit
-from foldless.tuning.neighbours import Neighbours, nearest
+from foldless.tuning.last_fit import WHOLE_MAX_ROWS, LastFit
+from foldless.tuning.neighbours import Neighbours, nearest, prediction_errors, predicts_better
 from foldless.tuning.objective import UNDEFINED_ERRORS, Objective, left_out_losses, with_parameters
 from foldless.tuning.pilot import MIN_CLASSES, PilotMachine, log_ratios, pilot_of, searched_columns
 from foldless.tuning.polish import POLISH_MAX_EVALUATIONS, cell_objective
@@ -71,6 +72,8 @@ SCAN_ROWS = 125
 EXPLAINED_MAX_LOSS = 0.5
 # Where a fit loses to nearest neighbours, the search goes on among those of a few rows, with at most so many evaluations.
 N_NEAR_BLOCKS, NEAR_BLOCK_ROWS, NEAR_MAX_EVALUATIONS = 12, 400, 25
+# Errors of neighbours among all rows, as a fraction of those of a fit to some of them, from which on that fit misses something.
+FAR_BETTER_FRACTION = 0.7
 # Criteria, all about left-out rows, whose optimum lies near that of the least-squares machine.
 PILOTED_CRITERIA = (LOO, Span, SmoothedSpan)
 
@@ -242,9 +245,10 @@ class CandidateTuner:
         space, begun = self.space(kernel), time.perf_counter() - stage.seconds
         self.warn_if_cut_short(stage.outcome)
         self.warn_if_at_bound(stage.outcome.best.theta, space.box)
+        section = self.section(kernel, number)
         if not self.fit_all_rows:
-            return self.fit_block(kernel, stage)
-        return self.fit_rows(kernel, stage, space, begun, self.section(kernel, number))
+            return self.fit_block(kernel, stage, begun, section)
+        return self.fit_rows(kernel, stage, space, begun, section)
 
     def objectives(self, kernel: Kernel) -> Iterator[Objective | BlockObjective]:
         """Yield what is minimised, stage by stage: the mean over blocks of rows; all rows if landmarks were asked for."""
@@ -305,9 +309,16 @@ class CandidateTuner:
         return self.objective(kernel, self.search_machine.on_rows(rows), DenseBuilder(points), self.Y[rows])
 
     def on_cells(self, kernel: Kernel, tree: CellTree) -> BlockObjective | None:
-        """Return the mean objective of some cells, drawn at random; None if nothing can be learned in any."""
+        """Return the mean objective of some cells, drawn at random; None if nothing can be learned in any.
+
+        Of numbers one is the cell where they vary most: where a function is flat but for one place, that place decides.
+        """
         cells = [rows for _, rows, _ in tree.route(self.X)]
-        drawn = (cells[i] for i in np.random.default_rng(self.seed).permutation(len(cells)))
+        order = np.random.default_rng(self.seed).permutation(len(cells))
+        if not is_pm1(self.Y):
+            most = int(np.argmax([np.sum(np.var(self.Y[cells[i]], axis=0)) for i in order]))
+            order = np.r_[order[most], np.delete(order, most)]
+        drawn = (cells[i] for i in order)
         parts = ((self.X[rows], self.Y[rows], self.search_machine.on_rows(rows)) for rows in drawn)
         return cell_objective(self.on_rows(kernel, cells[0]), parts, self.options.n_jobs)
 
@@ -495,9 +506,9 @@ class CandidateTuner:
         if neighbours is not None and neighbours.are_better(self.Y, left_out := form.left_out):
             closer = self.search_near(kernel, neighbours.missed(self.Y, left_out), stage, begun, section)
             if closer is not None:
-                again, outcome_again = self.fit_form(kernel, closer, space, begun, section)
+                again, outcome_again = self.near_tuner.fit_form(kernel, closer, space, begun, section)
                 outcome = replace(outcome, trace=outcome_again.trace)
-                if again.losses(self.Y).mean < form.losses(self.Y).mean:
+                if self.is_better(again, form):
                     stage, form, outcome = closer, again, outcome_again
             self.warn_of_neighbours(neighbours, form)
         self.warn_if_fooled(kernel, form, stage.outcome, stage.objective)
@@ -536,7 +547,8 @@ class CandidateTuner:
         self, kernel: Kernel, rows: Rows, stage: Stage, begun: float, section: str
     ) -> Stage | None:
         """Return a search among the nearest neighbours of some rows, where all rows are as dense as they are; None if it cannot be made."""
-        if stage.outcome.stop.cut_short or not len(kernel.theta) or is_precomputed(kernel):
+        follows_starts = self.search.name == LBFGS.name and len(kernel.theta) > 0
+        if stage.outcome.stop.cut_short or not follows_starts or is_precomputed(kernel):
             return None
         centres = np.random.default_rng(self.seed).permutation(rows)[:N_NEAR_BLOCKS]
         blocks = nearest(kernel, self.X, centres, min(NEAR_BLOCK_ROWS, len(self.Y) - 1))
@@ -556,12 +568,27 @@ class CandidateTuner:
             ).within_budget(self.options.max_evaluations)
         return None
 
+    @property
+    def near_tuner(self) -> "CandidateTuner":
+        """The tuner of a fit after a search among neighbours: by cells if rows are many, since what is missed is local."""
+        free = self.last_fit.gram == "auto" and not self.last_fit.names_landmarks
+        many = self.machine.n_joint_functions(self.Y.shape[1]) * len(self.Y) > WHOLE_MAX_ROWS
+        by_cells = free and many and self.last_fit.may_use_cells(self.machine)
+        return replace(self, gram="cells") if by_cells else self
+
+    def is_better(self, again: FittedForm, form: FittedForm) -> bool:
+        """Return whether a second fit has a lower left-out loss or, unless that is one of probabilities, clearly fewer left-out errors."""
+        if again.losses(self.Y).mean < form.losses(self.Y).mean:
+            return True
+        errors = (prediction_errors(self.Y, one.left_out) for one in (again, form))
+        return not self.machine.loss_in_nats and predicts_better(*errors)
+
     def warn_of_neighbours(self, neighbours: Neighbours, form: FittedForm) -> None:
         """Warn if nearest neighbours predict left-out rows better than a fit."""
         left_out = form.left_out
         if neighbours.are_better(self.Y, left_out):
-            ours = float(np.mean(neighbours.errors_of_fit(self.Y, left_out)))
-            theirs = float(np.mean(neighbours.errors))
+            ours = neighbours.mean(neighbours.errors_of_fit(self.Y, left_out))
+            theirs = neighbours.mean(neighbours.errors)
             warnings.warn(NeighbourWarning(ours, theirs, is_pm1(self.Y)), stacklevel=2)
 
     def start_after(self, stage: Stage) -> Any:
@@ -623,8 +650,39 @@ class CandidateTuner:
             steps_on_last_rows=steps,
         )
 
-    def fit_block(self, kernel: Kernel, stage: Stage) -> Selection:
-        """Fit one block of rows at the best point of a stage; the criterion is that of the whole stage."""
+    def fit_block(self, kernel: Kernel, stage: Stage, begun: float, section: str) -> Selection:
+        """Fit one block of rows at the best point of a stage; where nearest neighbours do far better, of a search near them.
+
+        The criterion is that of the whole stage.
+        """
+        selection = self.fit_first_block(kernel, stage)
+        searched = stage.objective
+        rows = searched.rows[0] if isinstance(searched, BlockObjective) and searched.rows else None
+        if rows is None and searched.n_rows < len(self.Y):
+            return selection
+        missed = self.missed_in_block(kernel, selection, np.arange(len(self.Y)) if rows is None else rows)
+        closer = self.search_near(kernel, missed, stage, begun, section) if len(missed) else None
+        return selection if closer is None else self.fit_first_block(kernel, closer)
+
+    def missed_in_block(self, kernel: Kernel, selection: Selection, rows: Rows) -> Rows:
+        """Return the rows of a block whose neighbours foretell them where its fit does not; none unless neighbours do far better.
+
+        Neighbours are those among all rows, and fewer errors are what more rows bring.
+        """
+        nothing, left_out = rows[:0], np.zeros(self.Y.shape)
+        try:
+            left_out[rows] = left_out_outputs(selection.solution)
+        except UNDEFINED_ERRORS:
+            return nothing
+        neighbours = Neighbours.of(kernel, self.X, self.Y, self.machine, self.seed, rows)
+        if neighbours is None or not neighbours.are_better(self.Y, left_out):
+            return nothing
+        ours = neighbours.mean(neighbours.errors_of_fit(self.Y, left_out))
+        far_better = neighbours.mean(neighbours.errors) <= FAR_BETTER_FRACTION * ours
+        return neighbours.missed(self.Y, left_out) if far_better else nothing
+
+    def fit_first_block(self, kernel: Kernel, stage: Stage) -> Selection:
+        """Fit one block of rows at the best point of a stage."""
         best, whole = stage.outcome.best, stage.objective
         objective = whole.objectives[0] if isinstance(whole, BlockObjective) else whole
         assert isinstance(objective, Objective)
@@ -640,8 +698,9 @@ class CandidateTuner:
     def warn_if_fooled(
         self, kernel: Kernel, form: FittedForm, outcome: Outcome, searched: StageObjective | None = None
     ) -> None:
-        """Warn if an approximate fit to all rows does worse on left-out rows than exact fits to small blocks of them."""
-        if form.gap == 0 or len(self.stages) == 1 or outcome.stop is Stop.TIME:
+        """Warn if a fit to all rows, unless it is exact, does worse on left-out rows than exact fits to small blocks of them."""
+        by_cells = isinstance(form.solution, CellSolution)
+        if (form.gap == 0 and not by_cells) or len(self.stages) == 1 or outcome.stop is Stop.TIME:
             return
         try:
             whole, blocks = form.losses(self.Y), self.block_losses(kernel, outcome, searched)
@@ -649,10 +708,14 @@ class CandidateTuner:
             return
         rows, reference = blocks
         if loses(whole[rows], reference):
+            advice = (
+                "the cells are too small for this kernel. Raise cell_size, or use gram='lowrank'."
+                if by_cells
+                else "the landmarks are too few for this kernel. Use gram='cells', or raise n_components."
+            )
             message = (
                 f"a fit through {form.name} does worse on left-out rows (mean loss {whole[rows].mean:.4g}) than fits to "
-                f"{len(self.stages[-1][0])} of the rows ({reference.mean:.4g}): the landmarks are too few for this kernel. "
-                "Use gram='cells', or raise n_components."
+                f"{len(self.stages[-1][0])} of the rows ({reference.mean:.4g}): {advice}"
             )
             warnings.warn(LandmarkWarning(message), stacklevel=2)
 

@@ -8,7 +8,7 @@ something. Distances are those of the kernel,
 .. math:: d^2(x, x') = K(x, x) + K(x', x') - 2 K(x, x').  \tag{1}
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -27,13 +27,15 @@ from foldless.kernels.precomputed import is_precomputed
 from foldless.machines.smooth import SmoothMachine
 
 # Rows whose neighbours are looked up: as many as take this number of distances, within bounds.
-MAX_DISTANCES, LEAST_ROWS, MOST_ROWS = 1e7, 50, 300
+MAX_DISTANCES, LEAST_ROWS, MOST_ROWS = 1e7, 50, 500
+# With fewer rows of a class than this the spread of their errors is not known.
+SPREAD_MIN_ROWS = 5
 # Distances that are in memory at a time.
 DISTANCES_AT_A_TIME = 2e6
 # Predictions are means over so many neighbours; the number that is best counts.
 NUMBERS_OF_NEIGHBOURS = (1, 5, 15)
 # Neighbours are better if the difference exceeds so many standard errors: the best of three numbers, at every fit.
-MIN_STANDARD_ERRORS = 3.5
+MIN_STANDARD_ERRORS = 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,15 +45,24 @@ class Neighbours:
     Attributes
     ----------
     rows : array of shape (m,)
+        Drawn at random within every class, more than their share from rare ones.
     errors : array of shape (m,)
-        1 or 0 for a class that is wrong or right; squared errors of numbers.
+        1 or 0 for a class that is wrong or right, squared errors of numbers; times the weight of the row.
+    weights : array of shape (m,)
+        Weights of the rows in the machine's loss, of mean 1 over all rows.
+    shares : list of pairs of an array and a float
+        The places of the rows of every class, and the share of the class in all rows; for numbers those of all rows, and 1.
     """
 
     rows: Rows
     errors: Vector
+    weights: Vector
+    shares: Sequence[tuple[Rows, float]]
 
     @classmethod
-    def of(cls, kernel: Kernel, X: Any, Y: Matrix, machine: Machine, seed: Any) -> "Neighbours | None":
+    def of(
+        cls, kernel: Kernel, X: Any, Y: Matrix, machine: Machine, seed: Any, among: Rows | None = None
+    ) -> "Neighbours | None":
         """Look up the neighbours of some rows, drawn at random; None for outputs that are no predictions of ``Y``.
 
         Parameters
@@ -62,35 +73,88 @@ class Neighbours:
         Y : array of shape (n, k)
         machine : Machine
         seed : int
+        among : array of shape (m,), optional
+            Rows among which the rows are drawn; by default all.
         """
         if isinstance(machine, SmoothMachine) and not machine.loss.labels:
             return None
         n = len(Y)
-        n_asked = int(min(n, np.clip(MAX_DISTANCES / n, LEAST_ROWS, MOST_ROWS)))
-        rows = np.sort(np.random.default_rng(seed).permutation(n)[:n_asked])
+        if n <= SPREAD_MIN_ROWS:
+            return None
+        n_asked = int(np.clip(MAX_DISTANCES / n, LEAST_ROWS, MOST_ROWS))
+        rows, shares = _drawn(
+            Y, np.random.default_rng(seed).permutation(n if among is None else among), n_asked
+        )
         # Of several equal rows, which are kept as one, one is left out and the others stay.
         stays = np.zeros(n, bool) if machine.row_counts is None else np.asarray(machine.row_counts) > 1
         most = min(max(NUMBERS_OF_NEIGHBOURS), n - 1)
         near = nearest(kernel, X, rows, most, stays)
-        errors = [
-            prediction_errors(Y[rows], np.mean(Y[near[:, :k]], axis=1))
-            for k in NUMBERS_OF_NEIGHBOURS
-            if k <= most
-        ]
-        return cls(rows, min(errors, key=np.mean)) if errors else None
+        weights = np.ones(n) if machine.loss_weights is None else np.asarray(machine.loss_weights, float)
+        weights = weights / np.mean(weights)
+
+        def with_number(k: int) -> "Neighbours":
+            chosen = near[:, :k]
+            shares_of_each = weights[chosen] / np.sum(weights[chosen], axis=1, keepdims=True)
+            predicted = np.einsum("ij,ijk->ik", shares_of_each, Y[chosen])
+            errors = weights[rows] * prediction_errors(Y[rows], predicted)
+            return cls(rows, errors, weights[rows], shares)
+
+        found = [with_number(k) for k in NUMBERS_OF_NEIGHBOURS if k <= most]
+        return min(found, key=lambda one: one.mean(one.errors))
 
     def are_better(self, Y: Matrix, left_out: Matrix) -> bool:
         """Return whether they are right more often, or closer, than left-out outputs (n, k) of a fit."""
-        mean, error = mean_and_error(self.errors_of_fit(Y, left_out) - self.errors)
-        return mean > MIN_STANDARD_ERRORS * error
+        gains = self.errors_of_fit(Y, left_out) - self.errors
+        variances = (
+            share**2 * (np.var(gains[own]) if len(own) >= SPREAD_MIN_ROWS else 1.0) / len(own)
+            for own, share in self.shares
+        )
+        return self.mean(gains) > MIN_STANDARD_ERRORS * np.sqrt(sum(variances))
+
+    def mean(self, errors: Vector) -> float:
+        """Return the mean of errors of the rows (m,) as it would be over all rows."""
+        return float(sum(share * np.mean(errors[own]) for own, share in self.shares))
 
     def errors_of_fit(self, Y: Matrix, left_out: Matrix) -> Vector:
-        """Return the errors of left-out outputs (n, k) of a fit for the same rows."""
-        return prediction_errors(Y[self.rows], left_out[self.rows])
+        """Return the errors of left-out outputs (n, k) of a fit for the same rows, times their weights; at most those of a constant.
+
+        Without a row its class is rarer, so that a fit which knows nothing else is wrong for every row that is left out.
+        """
+        own = self.weights * prediction_errors(Y[self.rows], left_out[self.rows])
+        means = [np.average(Y[self.rows[places]], axis=0) * share for places, share in self.shares]
+        weights = [np.mean(self.weights[places]) for places, _ in self.shares]
+        constant = np.sum([w * mean for w, mean in zip(weights, means, strict=True)], axis=0)
+        without = self.weights * prediction_errors(
+            Y[self.rows], np.broadcast_to(constant, Y[self.rows].shape)
+        )
+        return min(own, without, key=self.mean)
 
     def missed(self, Y: Matrix, left_out: Matrix) -> Rows:
         """Return the rows at which a fit has a larger error."""
         return self.rows[self.errors_of_fit(Y, left_out) > self.errors]
+
+
+def _drawn(Y: Matrix, order: Rows, n: int) -> tuple[Rows, list[tuple[Rows, float]]]:
+    """Return about the first n rows in ``order``, and place and share of those of every class; see :class:`Neighbours`."""
+    if not is_pm1(Y):
+        rows = order[:n]
+        return rows, [(np.arange(len(rows)), 1.0)]
+    group = class_index(Y[order])
+    classes, sizes = np.unique(group, return_counts=True)
+    least = n / (2 * len(classes))
+    parts = [
+        order[group == one][: int(max(n * size / len(order), least, 1))]
+        for one, size in zip(classes, sizes, strict=True)
+    ]
+    ends = np.cumsum([len(part) for part in parts])
+    places = [np.arange(end - len(part), end) for part, end in zip(parts, ends, strict=True)]
+    return np.concatenate(parts), list(zip(places, sizes / len(order), strict=True))
+
+
+def predicts_better(new: Vector, old: Vector) -> bool:
+    """Return whether errors are below others of the same rows by more than two standard errors."""
+    mean, error = mean_and_error(old - new)
+    return mean > 2 * error
 
 
 def prediction_errors(Y: Matrix, outputs: Matrix) -> Vector:
