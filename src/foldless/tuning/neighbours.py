@@ -105,11 +105,12 @@ class Neighbours:
     def are_better(self, Y: Matrix, left_out: Matrix) -> bool:
         """Return whether they are right more often, or closer, than left-out outputs (n, k) of a fit."""
         gains = self.errors_of_fit(Y, left_out) - self.errors
-        variances = (
-            share**2 * (np.var(gains[own]) if len(own) >= SPREAD_MIN_ROWS else 1.0) / len(own)
+        doubts = [
+            share * (mean_and_error(gains[own])[1] if len(own) >= SPREAD_MIN_ROWS else len(own) ** -0.5)
             for own, share in self.shares
-        )
-        return self.mean(gains) > MIN_STANDARD_ERRORS * np.sqrt(sum(variances))
+        ]
+        # The root of the sum of squares, none of which may overflow.
+        return self.mean(gains) > MIN_STANDARD_ERRORS * float(np.hypot.reduce(doubts))
 
     def mean(self, errors: Vector) -> float:
         """Return the mean of errors of the rows (m,) as it would be over all rows."""
