@@ -17,11 +17,12 @@ from foldless import (
     KernelSearch,
     KernelSVC,
 )
-from foldless.core.errors import LandmarkWarning, NeighbourWarning
+from foldless.core.errors import LandmarkWarning, NeighbourWarning, Undefined
 from foldless.kernels.precomputed import Precomputed
 from foldless.machines import LSSVM, SmoothMachine
 from foldless.machines.losses import Logistic, Poisson
 from foldless.tuning import candidate
+from foldless.tuning.forms import FittedForm
 from foldless.tuning.neighbours import Neighbours, nearest
 
 CLASSIFIERS = (KernelLogisticRegression, KernelSVC, KernelLSSVC)
@@ -234,3 +235,17 @@ def test_errors_count_by_the_weights_of_the_classes():
     found = Neighbours.of(KERNEL, X, Y, SmoothMachine(Logistic(), weights=weights), seed=0)
     # To answer the commonest class is wrong for half of the weight.
     assert found.mean(found.errors_of_fit(Y, -np.ones((150, 1)))) == pytest.approx(0.5)
+
+
+def test_a_fit_without_left_out_outputs_stays(monkeypatch):
+    def undefined(self):
+        raise Undefined("nothing is left out.")
+
+    X, y = checkerboard(600, 12, 0)
+    expected = KernelLSSVC(C=2.0, random_state=0).fit(X, y)
+    for owner, name in ((FittedForm, "left_out"), (candidate.CandidateTuner, "near_tuner")):
+        with monkeypatch.context() as patched, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            patched.setattr(owner, name, property(undefined))
+            model = KernelLSSVC(C=2.0, random_state=0).fit(X, y)
+        assert model.predict(X).shape == expected.predict(X).shape

@@ -2,7 +2,7 @@
 
 A search makes and frees the same few arrays in every evaluation. The C library of Linux (glibc) gives memory back to the system
 as soon as twice the size of the largest block that was ever freed lies idle, and the system hands it out again page by page,
-each cleared first: a third of a fit to 400 rows. Its limits follow the program up to blocks of 32 MiB, so that one such block,
+each cleared first: a quarter of a fit to 400 rows. Its limits follow the program up to blocks of 32 MiB, so that one such block,
 freed once, is enough to let it keep 64 MiB.
 """
 

@@ -24,6 +24,7 @@ from foldless.core.contracts import (
 from foldless.core.errors import (
     CriterionWarning,
     LandmarkWarning,
+    MissingVerb,
     NeighbourWarning,
     SearchWarning,
     Undefined,
@@ -47,7 +48,7 @@ from foldless.searches.scan import Scan
 from foldless.tuning.cellwise import CellSolution
 from foldless.tuning.forms import FittedForm, loses
 from foldless.tuning.last_fit import WHOLE_MAX_ROWS, LastFit
-from foldless.tuning.neighbours import Neighbours, nearest, prediction_errors, predicts_better
+from foldless.tuning.neighbours import Neighbours, nearest, prediction_errors
 from foldless.tuning.objective import UNDEFINED_ERRORS, Objective, left_out_losses, with_parameters
 from foldless.tuning.pilot import MIN_CLASSES, PilotMachine, log_ratios, pilot_of, searched_columns
 from foldless.tuning.polish import POLISH_MAX_EVALUATIONS, cell_objective
@@ -502,6 +503,24 @@ class CandidateTuner:
     ) -> Selection:
         """Fit all rows at the best point of a stage; where nearest neighbours do better, search near them and fit again."""
         form, outcome = self.fit_form(kernel, stage, space, begun, section)
+        # Without left-out outputs nothing can be compared, and a second fit that fails leaves the first one.
+        with suppress(*UNDEFINED_ERRORS, MissingVerb):
+            stage, form, outcome = self.closer_fit(kernel, stage, form, outcome, space, begun, section)
+        self.warn_if_fooled(kernel, form, stage.outcome, stage.objective)
+        corrected, form = self.corrected(stage, form)
+        return corrected.selection(kernel, corrected.with_penalty(form), outcome, stage.steps)
+
+    def closer_fit(
+        self,
+        kernel: Kernel,
+        stage: Stage,
+        form: FittedForm,
+        outcome: Outcome,
+        space: SearchSpace,
+        begun: float,
+        section: str,
+    ) -> tuple[Stage, FittedForm, Outcome]:
+        """Return the fit or, where nearest neighbours do better, the better one of it and a fit after a search near them."""
         neighbours = Neighbours.of(kernel, self.X, self.Y, self.machine, self.seed)
         if neighbours is not None and neighbours.are_better(self.Y, left_out := form.left_out):
             closer = self.search_near(kernel, neighbours.missed(self.Y, left_out), stage, begun, section)
@@ -511,9 +530,7 @@ class CandidateTuner:
                 if self.is_better(again, form):
                     stage, form, outcome = closer, again, outcome_again
             self.warn_of_neighbours(neighbours, form)
-        self.warn_if_fooled(kernel, form, stage.outcome, stage.objective)
-        corrected, form = self.corrected(stage, form)
-        return corrected.selection(kernel, corrected.with_penalty(form), outcome, stage.steps)
+        return stage, form, outcome
 
     def fit_form(
         self, kernel: Kernel, stage: Stage, space: SearchSpace, begun: float, section: str
@@ -580,8 +597,9 @@ class CandidateTuner:
         """Return whether a second fit has a lower left-out loss or, unless that is one of probabilities, clearly fewer left-out errors."""
         if again.losses(self.Y).mean < form.losses(self.Y).mean:
             return True
-        errors = (prediction_errors(self.Y, one.left_out) for one in (again, form))
-        return not self.machine.loss_in_nats and predicts_better(*errors)
+        weights = self.machine.loss_weights
+        new, old = (LeftOutLosses(prediction_errors(self.Y, one.left_out), weights) for one in (again, form))
+        return not self.machine.loss_in_nats and loses(old, new)
 
     def warn_of_neighbours(self, neighbours: Neighbours, form: FittedForm) -> None:
         """Warn if nearest neighbours predict left-out rows better than a fit."""

@@ -152,12 +152,6 @@ def _drawn(Y: Matrix, order: Rows, n: int) -> tuple[Rows, list[tuple[Rows, float
     return np.concatenate(parts), list(zip(places, sizes / len(order), strict=True))
 
 
-def predicts_better(new: Vector, old: Vector) -> bool:
-    """Return whether errors are below others of the same rows by more than two standard errors."""
-    mean, error = mean_and_error(old - new)
-    return mean > 2 * error
-
-
 def prediction_errors(Y: Matrix, outputs: Matrix) -> Vector:
     """Return 1 for rows of the wrong class and 0 for others; for numbers the squared errors, the mean over columns."""
     if is_pm1(Y):
