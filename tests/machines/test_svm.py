@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.linalg import cholesky
+from sklearn.gaussian_process.kernels import RBF
 from sklearn.svm import SVC, LinearSVC
 
 from foldless.core.errors import JitterWarning, NotPositiveDefinite, Undefined
@@ -12,6 +13,7 @@ from foldless.machines import HingeSVM, SquaredHingeSVM
 from foldless.machines.box_qp import active_set as box_solver
 from foldless.machines.box_qp.active_set import active_sets, descend, solve_box
 from foldless.machines.box_qp.initial_point import initial_point, interior_point
+from foldless.machines.box_qp.primal_newton import Point, falling_ridge, lowest
 from foldless.machines.box_qp.problem import FREE, LOWER, BoxQP
 from oracles.svm import CASES, GRAMS, POINTS, dense, dual, kernel, low_rank, problem
 
@@ -159,6 +161,49 @@ def test_both_rough_starts_and_the_ratio_test_end_at_the_same_optimum(bias):
     interior = interior_point(qp, 1e-6)
     np.testing.assert_array_equal(qp.split(interior), solve_box(qp)[2])
     assert interior == approx(expected, abs=1e-3 * 20)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("length, C", [(0.3, 1e2), (1.0, 1e4), (3.0, 1e7)])
+def test_newton_on_the_primal_ends_at_the_optimum_of_the_dual(length, C, bias):
+    K, y = problem(80, seed=9, length=length)
+    qp = BoxQP(DenseGram(K), y, np.full(80, np.inf), np.full(80, 1 / C), bias)
+    found, expected = falling_ridge(qp), descend(qp, np.zeros(80))
+    np.testing.assert_array_equal(found.sets, expected.sets)
+    # The same system of the same free rows.
+    np.testing.assert_array_equal(found.alpha, expected.alpha)
+    assert found.b == expected.b
+
+
+def test_a_line_of_the_primal_is_searched_exactly():
+    K, y = problem(50, seed=3, length=0.5)
+    rng = np.random.default_rng(0)
+    qp = BoxQP(DenseGram(K), y, np.full(50, np.inf), rng.uniform(0.01, 1, 50), True)
+    betas, biases = rng.normal(size=(2, 50)), rng.normal(size=2)
+    start, end = (Point(beta, K @ beta, b) for beta, b in zip(betas, biases, strict=True))
+
+    def primal(h):
+        beta, f, b = start.towards(end, h)
+        r = np.maximum(y * (y - f - b), 0)
+        return 0.5 * beta @ f + 0.5 * np.sum(r**2 / qp.ridge)
+
+    # One of the two directions descends.
+    start, end = (start, end) if lowest(qp, start, end) > 0 else (end, start)
+    h, step = lowest(qp, start, end), 1e-5
+    assert h > 0
+    # Central differences are exact for a quadratic but for rounding, 1e-16 P / step, and no piece of the line is shorter than that.
+    slope = (primal(h + step) - primal(h - step)) / (2 * step)
+    assert abs(slope) <= 1e-10 * primal(h)
+    assert primal(h) < min(primal(h - 0.1), primal(h + 0.1))
+
+
+def test_newton_does_not_go_in_circles_where_full_steps_do():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 5))
+    y = np.sign(X[:, 0] * X[:, 1])
+    qp = BoxQP(DenseGram(RBF(10.0)(X)), y, np.full(300, np.inf), np.full(300, 1e-4), True)
+    assert active_sets(qp, np.zeros(300, dtype=np.int8), 20) is None
+    assert np.array_equal(falling_ridge(qp).sets, descend(qp, np.zeros(300)).sets)
 
 
 @pytest.mark.parametrize("bias", [False, True])

@@ -35,9 +35,9 @@ from foldless.core.memo import cached_property
 from foldless.core.parallel import side_by_side
 from foldless.grams import DenseGram
 from foldless.machines.base import MachineWithC, row_weights
-from foldless.machines.box_qp.active_set import BoxSolution, solve_box
+from foldless.machines.box_qp.active_set import solve_box
 from foldless.machines.box_qp.equal_rows import MergedRows
-from foldless.machines.box_qp.problem import FREE, LOWER, UPPER, Block, BoxQP, Sets
+from foldless.machines.box_qp.problem import FREE, LOWER, UPPER, Block, BoxQP, BoxSolution, Sets
 from foldless.machines.coefficients import MAX_OUTPUT_ERROR, corrected_outputs, range_gram
 from foldless.machines.columnwise import ColumnwiseSolutions
 from foldless.machines.losses import Hinge, SmoothSquaredHinge, SquaredHinge

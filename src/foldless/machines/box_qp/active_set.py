@@ -1,11 +1,10 @@
 """The box problem of :mod:`foldless.machines.box_qp.problem`, solved exactly by active sets.
 
 *Primal-dual active sets* move all offending indices at once: they need few iterations from a good guess, but may not
-end. The guess is the sets of a similar problem, or those of an approximate solution. If they do not end, a feasible
-active-set method with a ratio test takes over: it moves one index at a time, and each step descends, so it ends.
+end. The guess is the sets of a similar problem, or those of an approximate solution. Problems without upper bounds have a method that
+ends from any start, :mod:`foldless.machines.box_qp.primal_newton`. For the others, a feasible active-set method with a
+ratio test takes over: it moves one index at a time, and each step descends, so it ends.
 """
-
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,8 @@ from numpy.typing import NDArray
 from foldless.core.contracts import Vector
 from foldless.core.errors import NotPositiveDefinite, Undefined
 from foldless.machines.box_qp.initial_point import initial_point
-from foldless.machines.box_qp.problem import FREE, LOWER, UPPER, BoxQP, Sets
+from foldless.machines.box_qp.primal_newton import falling_ridge
+from foldless.machines.box_qp.problem import FREE, LOWER, UPPER, BoxQP, BoxSolution, Sets
 
 STALL_ITERATIONS = 5  # after so many, the offenders must be half as many as at first
 WARM_ITERATIONS = 12  # from the sets of a similar problem
@@ -21,14 +21,6 @@ COLD_ITERATIONS = 20  # from those of an approximate solution
 INITIAL_VIOLATIONS = (1e-4, 1e-6)  # of approximate solutions: the first, and the one after the first failed
 ROUNDED_VIOLATION = 1e-6  # of margins, where rounding hides the descent
 DESCENT_STEPS_PER_ROW, DESCENT_MIN_STEPS = 50, 1000
-
-
-class BoxSolution(NamedTuple):
-    """The solution of a box problem."""
-
-    alpha: Vector
-    b: float
-    sets: Sets
 
 
 def active_sets(qp: BoxQP, sets: Sets, max_iterations: int) -> BoxSolution | None:
@@ -136,10 +128,10 @@ def solve_box(qp: BoxQP, start: Sets | None = None) -> BoxSolution:
     found = None if start is None else _from_neighbour(qp, start)
     if found is not None:
         return found
-    if np.all(np.isinf(qp.upper) | (qp.upper == 0)):
-        sets, alpha = np.where(qp.upper > 0, FREE, LOWER).astype(np.int8), np.zeros(len(qp.y))
-        found = active_sets(qp, sets, COLD_ITERATIONS)
-        return descend(qp, alpha) if found is None else found
+    active = qp.upper > 0
+    if np.all(np.isinf(qp.upper[active])):
+        found = falling_ridge(qp) if np.all(qp.ridge[active] > 0) else None
+        return descend(qp, np.zeros(len(qp.y))) if found is None else found
     for violation in INITIAL_VIOLATIONS:
         alpha = initial_point(qp.gram, qp, violation)
         found = active_sets(qp, qp.split(alpha), COLD_ITERATIONS)

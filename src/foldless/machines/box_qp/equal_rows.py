@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foldless.core.contracts import Gram, Vector
-from foldless.machines.box_qp.active_set import BoxSolution, active_sets, solve_box
-from foldless.machines.box_qp.problem import FREE, BoxQP, Sets
+from foldless.machines.box_qp.active_set import active_sets, solve_box
+from foldless.machines.box_qp.problem import FREE, BoxQP, BoxSolution, Sets
 
 SQUARED_DISTANCE_ROUNDING = 8 * np.finfo(float).eps  # of equal points, relative to the diagonal of K
 PROJECTION_TOLERANCE = 1e-6  # relative; rows of K whose random projections differ by more are not compared

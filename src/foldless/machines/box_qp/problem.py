@@ -17,6 +17,7 @@ and the gradient :math:`g_i = y_i(K\beta + b - c)_i + D_i \alpha_i` is :math:`\g
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,14 @@ PIVOT_ROUNDING = 10 * np.finfo(float).eps  # of a Cholesky pivot, per row and re
 BISECTIONS = 200  # of the multiplier in a projection; more than doubles can tell apart
 
 Sets = NDArray[np.int8]
+
+
+class BoxSolution(NamedTuple):
+    """The solution of a box problem."""
+
+    alpha: Vector
+    b: float
+    sets: Sets
 
 
 @dataclass(frozen=True, eq=False)
