@@ -1,9 +1,9 @@
 """The box problem of :mod:`foldless.machines.box_qp.problem`, solved exactly by active sets.
 
 *Primal-dual active sets* move all offending indices at once: they need few iterations from a good guess, but may not
-end. The guess is the sets of a similar problem, or those of an approximate solution. Problems without upper bounds have a method that
-ends from any start, :mod:`foldless.machines.box_qp.primal_newton`. For the others, a feasible active-set method with a
-ratio test takes over: it moves one index at a time, and each step descends, so it ends.
+end. The guess is the sets of a similar problem, of an approximate solution, or of problems with a larger diagonal, which have a
+method that ends (:mod:`foldless.machines.box_qp.primal_newton`). If they do not end, a feasible active-set method with a
+ratio test takes over: it moves one index at a time, and each step descends.
 """
 
 import numpy as np
@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from foldless.core.contracts import Vector
 from foldless.core.errors import NotPositiveDefinite, Undefined
 from foldless.machines.box_qp.initial_point import initial_point
-from foldless.machines.box_qp.primal_newton import falling_ridge
+from foldless.machines.box_qp.primal_newton import falling_ridge, primal_newton
 from foldless.machines.box_qp.problem import FREE, LOWER, UPPER, BoxQP, BoxSolution, Sets
 
 STALL_ITERATIONS = 5  # after so many, the offenders must be half as many as at first
 WARM_ITERATIONS = 12  # from the sets of a similar problem
 COLD_ITERATIONS = 20  # from those of an approximate solution
-INITIAL_VIOLATIONS = (1e-4, 1e-6)  # of approximate solutions: the first, and the one after the first failed
+INITIAL_VIOLATION = 1e-4  # of an approximate solution
 ROUNDED_VIOLATION = 1e-6  # of margins, where rounding hides the descent
 DESCENT_STEPS_PER_ROW, DESCENT_MIN_STEPS = 50, 1000
 
@@ -36,7 +36,7 @@ def active_sets(qp: BoxQP, sets: Sets, max_iterations: int) -> BoxSolution | Non
         new = qp.offended(sets, alpha, g)
         moved = np.flatnonzero(new != sets)
         if not moved.size:
-            return BoxSolution(alpha, b, sets) if _is_balanced(qp, sets, alpha) else None
+            return BoxSolution(alpha, b, sets) if qp.is_balanced(sets, alpha) else None
         first = moved.size if first is None else first
         if iteration == STALL_ITERATIONS and fewest > first / 2:
             return None
@@ -47,13 +47,6 @@ def active_sets(qp: BoxQP, sets: Sets, max_iterations: int) -> BoxSolution | Non
         sets = sets.copy()
         sets[worst] = new[worst]
     return None
-
-
-def _is_balanced(qp: BoxQP, sets: Sets, alpha: Vector) -> bool:
-    """Return True if beta has the prescribed sum; without a free index nothing else ensures that."""
-    if not qp.bias or np.any(sets == FREE):
-        return True
-    return bool(abs(qp.y @ alpha - qp.total) <= qp.tolerance(alpha))
 
 
 def descend(qp: BoxQP, alpha: Vector) -> BoxSolution:
@@ -128,16 +121,31 @@ def solve_box(qp: BoxQP, start: Sets | None = None) -> BoxSolution:
     found = None if start is None else _from_neighbour(qp, start)
     if found is not None:
         return found
-    active = qp.upper > 0
-    if np.all(np.isinf(qp.upper[active])):
-        found = falling_ridge(qp) if np.all(qp.ridge[active] > 0) else None
-        return descend(qp, np.zeros(len(qp.y))) if found is None else found
-    for violation in INITIAL_VIOLATIONS:
-        alpha = initial_point(qp.gram, qp, violation)
-        found = active_sets(qp, qp.split(alpha), COLD_ITERATIONS)
+    found = _from_libsvm(qp)
+    return _from_larger_ridges(qp) if found is None else found
+
+
+def _from_libsvm(qp: BoxQP) -> BoxSolution | None:
+    """Return the solution from an approximate one; None if that is not to be had or too far away."""
+    alpha = initial_point(qp, INITIAL_VIOLATION)
+    return None if alpha is None else active_sets(qp, qp.split(alpha), COLD_ITERATIONS)
+
+
+def _from_larger_ridges(qp: BoxQP) -> BoxSolution:
+    """Return the solution from those with larger ridges, as soon as a smaller ridge changes nothing."""
+    sets, alpha = np.where(qp.upper > 0, FREE, LOWER).astype(np.int8), np.zeros(len(qp.y))
+    for larger, settled in falling_ridge(qp):
+        sets, alpha = larger.sets, larger.alpha
+        found = _finished(qp, sets) if settled else None
         if found is not None:
             return found
-    return descend(qp, alpha)
+    found = _finished(qp, sets)
+    return descend(qp, alpha) if found is None else found
+
+
+def _finished(qp: BoxQP, sets: Sets) -> BoxSolution | None:
+    """Return the solution from the sets of a larger ridge; None if they do not end."""
+    return primal_newton(qp, sets) if qp.has_ridge else active_sets(qp, sets, COLD_ITERATIONS)
 
 
 def _from_neighbour(qp: BoxQP, start: Sets) -> BoxSolution | None:

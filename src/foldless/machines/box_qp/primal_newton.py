@@ -1,36 +1,38 @@
-r"""The box problem without upper bounds, as of the squared hinge loss, solved exactly by Newton's method on its primal.
+r"""The box problem with a positive diagonal, solved exactly by Newton's method on its primal.
 
-With a positive diagonal D and no upper bounds, problem (1) of :mod:`foldless.machines.box_qp.problem` is the dual of
+With :math:`D > 0`, problem (1) of :mod:`foldless.machines.box_qp.problem` is the dual of
 
-.. math:: \min_{\beta, b}\; P = \tfrac12 \beta'K\beta + t b + \tfrac12 \sum_i \frac{\max(r_i, 0)^2}{D_i}, \qquad
-          r = y \circ (c - K\beta - b).  \tag{1}
+.. math:: \min_{\beta, b}\; P = \tfrac12 \beta'K\beta + t b + \sum_i h_i(r_i), \qquad r = y \circ (c - K\beta - b), \qquad
+          h_i'(r) = \min(\max(r / D_i, 0), u_i).  \tag{1}
 
-P is convex and piecewise quadratic. The minimum of the piece that a point lies on is eq. (2) of the problem with
-:math:`\{r_i > 0\}` as free set. Along the line towards it, :math:`P'` is continuous, increasing and piecewise linear, so
-that the lowest point of the line is found exactly, by sorting the places where an :math:`r_i` changes its sign. Every step
-descends, hence no piece comes twice, and the method ends at the solution. Full steps alone may go in circles.
+P is convex and piecewise quadratic: row i is lower where :math:`r_i \le 0`, upper where :math:`r_i \ge u_i D_i`, and free between. The
+minimum of the piece that a point lies on is eq. (2) of the problem with these sets. Along the line towards it, :math:`P'` is
+continuous, increasing and piecewise linear, so that the lowest point of the line is found exactly, by bisection of the places where
+a row changes its set. Every step descends, hence no piece comes twice, and the method ends at the solution. Full steps alone may
+go in circles.
 
-A small D makes (1) stiff and the steps short: hundreds where a machine with a large C separates the classes. D therefore begins
-at the size of K and falls to its own value; few indices change their sets in between, and a few steps suffice for each.
+A small D makes (1) stiff and the steps short. D therefore begins at the size of K and falls; few rows change their sets in
+between, and a few steps suffice for each.
 
 References
 ----------
 .. [1] Keerthi and DeCoste (2005), *A modified finite Newton method for fast solution of large scale linear SVMs*.
 """
 
-import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from foldless.core.contracts import Vector
-from foldless.machines.box_qp.problem import FREE, LOWER, BoxQP, BoxSolution, Sets
+from foldless.core.errors import NotPositiveDefinite
+from foldless.machines.box_qp.problem import FREE, LEAST_RIDGE, LOWER, UPPER, BoxQP, BoxSolution, Sets
 
 # Of one D; from the sets of the larger D before, most take fewer than ten.
 MAX_STEPS = 100
 # By which D falls from one problem to the next.
-RIDGE_FALL = 100.0
+RIDGE_FALL = 10.0
 
 
 class Point(NamedTuple):
@@ -42,28 +44,30 @@ class Point(NamedTuple):
 
     def towards(self, other: "Point", h: float) -> "Point":
         """Return the point at the fraction h of the way to another."""
-        mean = [(1 - h) * a + h * b for a, b in zip(self, other, strict=True)]
-        return Point(*mean)
+        beta, f = ((1 - h) * a + h * b for a, b in ((self.beta, other.beta), (self.f, other.f)))
+        return Point(beta, f, (1 - h) * self.b + h * other.b)
 
 
-def falling_ridge(qp: BoxQP) -> BoxSolution | None:
-    """Return the solution by :func:`primal_newton`, with D falling from the size of K; None if that fails.
+def falling_ridge(qp: BoxQP) -> Iterator[tuple[BoxSolution, bool]]:
+    """Yield solutions of problems with a larger D, which falls towards that of ``qp``, and whether the sets stay as they were before.
 
-    Parameters
-    ----------
-    qp : BoxQP
-        Its upper bounds are infinite, or 0 for rows that take no part; its ridge is positive.
+    It ends above the D of ``qp``, or where rounding allows no smaller one.
     """
     active = qp.upper > 0
-    ratio = float(np.mean(qp.gram.diag()) / np.min(qp.ridge[active], initial=np.inf))
-    n_falls = max(0, math.ceil(math.log(ratio, RIDGE_FALL))) if ratio > 0 else 0
-    found, sets = None, np.where(active, FREE, LOWER).astype(np.int8)
-    for i in range(n_falls, -1, -1):
-        found = primal_newton(replace(qp, ridge=qp.ridge * RIDGE_FALL**i), sets)
+    size = float(np.mean(qp.gram.diag()))
+    least = max(float(np.min(qp.ridge[active], initial=np.inf)), LEAST_RIDGE * size)
+    # Rows with a larger ridge than others keep it so many times as large.
+    relative = np.maximum(qp.ridge / least, 1.0)
+    sets, D = np.where(active, FREE, LOWER).astype(np.int8), size
+    while least < D:
+        try:
+            found = primal_newton(replace(qp, ridge=D * relative), sets)
+        except NotPositiveDefinite:
+            return
         if found is None:
-            return None
-        sets = found.sets
-    return found
+            return
+        yield found, np.array_equal(found.sets, sets)
+        sets, D = found.sets, D / RIDGE_FALL
 
 
 def primal_newton(qp: BoxQP, sets: Sets) -> BoxSolution | None:
@@ -72,34 +76,42 @@ def primal_newton(qp: BoxQP, sets: Sets) -> BoxSolution | None:
     Parameters
     ----------
     qp : BoxQP
-        Its upper bounds are infinite, or 0 for rows that take no part; its ridge is positive.
+        Its ridge is positive.
     sets : array of shape (n,)
-        The sets to begin with, of which none is ``UPPER``.
+        The sets to begin with.
     """
-    point = None
+    point, bounded = None, None
     for _ in range(MAX_STEPS):
-        alpha, b, g = qp.on(sets)
-        if np.array_equal(qp.offended(sets, alpha, g), sets):
+        bounded = qp.bounded(sets, bounded)
+        alpha, b, g = qp.on(sets, bounded)
+        balanced = qp.is_balanced(sets, alpha)
+        if balanced and np.array_equal(qp.offended(sets, alpha, g), sets):
             return BoxSolution(alpha, b, sets)
         target = Point(qp.y * alpha, qp.c + qp.y * (g - qp.ridge * alpha) - b, b)
         if point is None:
             point = target
         else:
+            if not balanced:
+                # Without a free row P is linear in b, and has no minimum on this piece.
+                target = target._replace(b=point.b + np.sign(target.beta.sum() - qp.total))
             h = lowest(qp, point, target)
-            if not h > 0:
+            if not 0 < h < np.inf:
                 return None
             point = point.towards(target, h)
-        new = np.where(_residuals(qp, point) > 0, FREE, LOWER).astype(np.int8)
-        if np.array_equal(new, sets):
-            return None
-        sets = new
+        sets = _sets(qp, point)
     return None
 
 
 def _residuals(qp: BoxQP, point: Point) -> Vector:
-    """Return r of eq. (1); not positive for rows that take no part."""
-    r = qp.y * (qp.c - point.f - point.b)
-    return np.where(qp.upper > 0, r, -1.0)
+    """Return r of eq. (1)."""
+    return qp.y * (qp.c - point.f - point.b)
+
+
+def _sets(qp: BoxQP, point: Point) -> Sets:
+    """Return the sets of the piece that a point lies on; rows that take no part are lower."""
+    r, active = _residuals(qp, point), qp.upper > 0
+    free, upper = active & (r > 0), active & (r >= qp.upper * qp.ridge)
+    return np.where(upper, UPPER, np.where(free, FREE, LOWER)).astype(np.int8)
 
 
 def lowest(qp: BoxQP, point: Point, target: Point) -> float:
@@ -107,20 +119,21 @@ def lowest(qp: BoxQP, point: Point, target: Point) -> float:
     r = _residuals(qp, point)
     dr = _residuals(qp, target) - r
     dbeta = target.beta - point.beta
-    # P'(h) = intercept + slope h, between changes of sign.
-    active = (r > 0) | ((r == 0) & (dr > 0))
-    slope = dbeta @ (target.f - point.f) + np.sum((dr**2 / qp.ridge)[active])
-    intercept = dbeta @ point.f + qp.total * (target.b - point.b) + np.sum((r * dr / qp.ridge)[active])
-    if not intercept < 0:
+    intercept, slope = dbeta @ point.f + qp.total * (target.b - point.b), dbeta @ (target.f - point.f)
+
+    def derivative(h: float) -> float:
+        return float(intercept + slope * h + np.clip((r + h * dr) / qp.ridge, 0, qp.upper) @ dr)
+
+    if not derivative(0.0) < 0:
         return 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
-        place = -r / dr
-    changes = np.flatnonzero((place > 0) & np.isfinite(place) & (dr != 0))
-    changes = changes[np.argsort(place[changes], kind="stable")]
-    sign = np.where(r[changes] > 0, -1.0, 1.0)
-    slopes = slope + np.r_[0.0, np.cumsum(sign * (dr**2 / qp.ridge)[changes])]
-    intercepts = intercept + np.r_[0.0, np.cumsum(sign * (r * dr / qp.ridge)[changes])]
-    ends = np.r_[place[changes], np.inf]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        root = np.where(slopes > 0, -intercepts / slopes, np.inf)
-    return float(root[np.argmax(root <= ends)])
+        places = np.r_[-r / dr, (qp.upper * qp.ridge - r) / dr]
+    places = np.r_[0.0, np.sort(places[(places > 0) & np.isfinite(places)])]
+    low, high = 0, len(places)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if derivative(places[middle]) < 0 else (low, middle)
+    left = float(places[low])
+    right = float(places[high]) if high < len(places) else left + 1
+    below, above = derivative(left), derivative(right)
+    return left - below * (right - left) / (above - below) if above > below else np.inf

@@ -31,6 +31,9 @@ LOWER, FREE, UPPER = -1, 0, 1
 GRADIENT_TOLERANCE = 1e-10  # the natural size of a gradient is 1
 GRADIENT_ROUNDING = 64 * np.finfo(float).eps  # of a gradient, relative to its largest terms
 DIVISIBLE_RIDGE = 1e-6  # fraction of the mean diagonal above which one may divide by the ridge
+LEAST_RIDGE = (
+    1e-8  # fraction of the mean diagonal from which on a ridge alone makes systems solvable to enough digits
+)
 PIVOT_ROUNDING = 10 * np.finfo(float).eps  # of a Cholesky pivot, per row and relative to the diagonal
 BISECTIONS = 200  # of the multiplier in a projection; more than doubles can tell apart
 
@@ -147,6 +150,12 @@ class BoxQP:
         """The linear term."""
         return self.y if self.linear is None else self.linear
 
+    @property
+    def has_ridge(self) -> bool:
+        """Whether D is large enough to solve eq. (2) to enough digits for any free set."""
+        least = np.min(self.ridge[self.upper > 0], initial=np.inf)
+        return bool(least >= LEAST_RIDGE * np.mean(self.gram.diag()))
+
     def embedded(self, rows: NDArray[np.intp], values: Vector) -> Vector:
         """Return a vector (n,) with ``values`` at ``rows`` and zero elsewhere."""
         out = np.zeros(len(self.y))
@@ -219,6 +228,12 @@ class BoxQP:
         new[active & (sets == LOWER) & (g < -tol)] = FREE
         new[active & (sets == UPPER) & (g > tol)] = FREE
         return new
+
+    def is_balanced(self, sets: Sets, alpha: Vector) -> bool:
+        """Return True if beta has the prescribed sum; without a free index nothing else ensures that."""
+        if not self.bias or np.any(sets == FREE):
+            return True
+        return bool(abs(self.y @ alpha - self.total) <= self.tolerance(alpha))
 
     def violation(self, sets: Sets, alpha: Vector, g: Vector) -> Vector:
         """Return how far each index is from its condition: its gradient, or its distance from the box relative to the box."""
