@@ -58,7 +58,29 @@ def test_one_matrix(n):
     for form in forms(L):
         same(np.tril(blas.dtrtri(form)[0]), np.tril(lapack.dtrtri(L, lower=1)[0]))
         same(np.tril(blas.dlauum(form)[0]), np.tril(lapack.dlauum(L, lower=1)[0]))
-        same(np.tril(blas.dpotri(form)[0]), np.tril(lapack.dpotri(L, lower=1)[0]))
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("transposed", [False, True])
+def test_products_with_a_triangle(n, transposed):
+    L, M = np.tril(definite(n)), RNG.normal(size=(n, 3))
+    T = L.T if transposed else L
+    for left in forms(L):
+        for product in (forms(M.copy())[kind] for kind in range(3)):
+            blas.dtrmm(-0.7, left, product, transposed=transposed)
+            same(product, -0.7 * T @ M)
+        for product in (forms(M.T.copy())[kind] for kind in range(3)):
+            blas.dtrmm(0.3, left, product, right=True, transposed=transposed)
+            same(product, 0.3 * M.T @ T)
+
+
+def test_a_block_is_multiplied_in_its_place():
+    whole = np.asfortranarray(RNG.normal(size=(7, 9)))
+    before, block = whole.copy(), whole[2:6, 3:8]
+    L = np.tril(definite(4))
+    blas.dtrmm(1.0, L, block)
+    before[2:6, 3:8] = L @ before[2:6, 3:8]
+    same(whole, before)
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -113,7 +135,7 @@ def test_arguments_are_left_as_they_were_unless_they_may_be_overwritten():
     A = np.asfortranarray(definite(80))
     before = A.copy()
     blas.dpotrf(A)
-    blas.dpotri(A)
+    blas.dlauum(A)
     assert np.array_equal(A, before)
     found, _ = blas.dpotrf(A, overwrite=True)
     assert found is A or np.shares_memory(found, A)

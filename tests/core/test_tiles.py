@@ -2,9 +2,17 @@
 
 import numpy as np
 import pytest
+from scipy.linalg import lapack
 
 from foldless.core import tiles
-from foldless.core.linalg import TILED_MIN_ROWS, cholesky, each_strip, inverse_lower, solve_lower
+from foldless.core.linalg import (
+    TILED_MIN_ROWS,
+    cholesky,
+    each_strip,
+    inverse_lower,
+    inverse_of_square,
+    solve_lower,
+)
 from foldless.core.parallel import workers
 
 
@@ -28,6 +36,19 @@ def test_the_inverse_is_one(definite):
     # Forward error of a triangular solve: n eps times the condition, which is below 3 here.
     bound = 3 * len(L) * np.finfo(float).eps
     assert np.max(np.abs(inverse_lower(L) @ L - np.eye(len(L)))) < bound
+
+
+@pytest.mark.parametrize("n", [1, 2, 99, 101, 400, 513, 1100])
+def test_the_inverse_of_a_triangle_and_its_square_are_those_of_lapack(n):
+    F = np.random.default_rng(0).normal(size=(n, 2 * n))
+    L = np.linalg.cholesky(F @ F.T / (2 * n))
+    # The condition of L is below 10; every entry of an inverse errs by n eps times that, and its size is at most 1 / 0.25.
+    bound = 40 * n * np.finfo(float).eps
+    assert np.max(np.abs(inverse_lower(L) - np.tril(lapack.dtrtri(L, lower=1)[0]))) < bound
+    expected = lapack.dpotri(L, lower=1)[0]
+    found = inverse_of_square(L)
+    assert np.max(np.abs(np.tril(found) - np.tril(expected))) < 40 * bound
+    assert np.array_equal(found, found.T)
 
 
 def test_squares_of_an_inverse_that_is_not_kept(definite):
@@ -69,7 +90,8 @@ def test_digits_do_not_depend_on_the_number_of_threads(definite):
     for n_jobs in (1, 2, 3):
         with workers(n_jobs):
             L = cholesky(definite)
-            found.append((L, inverse_lower(L), tiles.inverse_squares_by_columns(L)))
+            squares = tiles.inverse_squares_by_columns(L)
+            found.append((L, inverse_lower(L), squares, inverse_of_square(L)))
     for others in found[1:]:
         for other, first in zip(others, found[0], strict=True):
             assert np.array_equal(other, first)

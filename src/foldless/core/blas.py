@@ -29,13 +29,13 @@ ABOVE_DIAGONAL = np.triu(np.ones((64, 64), dtype=bool), 1)
 # Arguments of the routines, all passed by address: c for a character, i for an integer, d for a double.
 SIGNATURES = {
     "dpotrf": "cidii",
-    "dpotri": "cidii",
     "dpotrs": "ciididii",
     "dtrtrs": "ccciididii",
     "dtrtri": "ccidii",
     "dlauum": "cidii",
     "dpstrf": "cidiiiddi",
     "dsyrk": "cciiddiddi",
+    "dtrmm": "cccciiddidi",
 }
 INTEGERS = {"int": ctypes.c_int, "int32_t": ctypes.c_int32, "int64_t": ctypes.c_int64}
 
@@ -68,16 +68,6 @@ def dpstrf(A: Matrix, tolerance: float) -> tuple[Matrix, Rows, int]:
     order, rank, work = np.zeros(len(A), run.integer), np.zeros(1, run.integer), np.empty(2 * len(A))
     run(b"L", len(A), A, len(A), order, rank, tolerance, work)
     return A, order.astype(np.intp) - 1, int(rank[0])
-
-
-def dpotri(L: Matrix, overwrite: bool = False) -> tuple[Matrix, int]:
-    """Return the lower triangle of ``(L L')^{-1}`` and ``info``, which is positive if L is singular."""
-    _check_fit(L, len(L))
-    run = _routine("dpotri", 2 * len(L) ** 3 // 3)
-    if run is None:
-        return lapack.dpotri(L, lower=1, overwrite_c=overwrite)
-    L = _own(L, overwrite)
-    return L, run(b"L", len(L), L, len(L))
 
 
 def dlauum(L: Matrix) -> tuple[Matrix, int]:
@@ -113,6 +103,23 @@ def dtrtrs(L: Matrix, M: Matrix, transposed: bool = False, overwrite: bool = Fal
     trans = b"T" if transposed != by_rows else b"N"
     n = len(L)
     return x, run(b"U" if by_rows else b"L", trans, b"N", n, x.size // n, L, stride, x, n)
+
+
+def dtrmm(alpha: float, L: Matrix, M: Matrix, right: bool = False, transposed: bool = False) -> None:
+    """Replace M by ``alpha L M``, or by ``alpha M L`` if ``right``; with ``L'`` for L if ``transposed``.
+
+    Blocks of column-major arrays are multiplied in their place.
+    """
+    _check_fit(L, M.shape[1] if right else len(M))
+    run = find("dtrmm")
+    if run is None:
+        M[...] = blas.dtrmm(alpha, L, M, side=int(right), lower=1, trans_a=int(transposed))
+        return
+    (L, stride), (x, x_stride) = _with_stride(L), _with_stride(M)
+    trans = b"T" if transposed else b"N"
+    run(b"R" if right else b"L", b"L", trans, b"N", *M.shape, alpha, L, stride, x, x_stride)
+    if x is not M:
+        M[...] = x
 
 
 def dpotrs(L: Matrix, M: Matrix) -> tuple[Matrix, int]:

@@ -12,7 +12,7 @@ from foldless.core import blas
 from foldless.core.errors import NotPositiveDefinite
 from foldless.core.gram import Matrix, Rows, Vector
 from foldless.core.parallel import side_by_side
-from foldless.core.tiles import factor_in_place, inverse_by_columns, solve_by_columns
+from foldless.core.tiles import factor_in_place, invert_in_place, solve_by_columns, square_in_place
 
 SYMMETRY_TOLERANCE = 1e-8  # a matrix and its transpose may differ by this fraction of the largest entry
 NEGATIVE_EIGENVALUE_TOLERANCE = 1e-8  # negative eigenvalues up to this fraction of the trace are rounding
@@ -197,7 +197,17 @@ def solve_cholesky(L: Matrix, M: Matrix) -> Matrix:
 
 def inverse_lower(L: Matrix) -> Matrix:
     """Return the inverse of a lower triangular matrix."""
-    return blas.dtrtri(L)[0] if len(L) < TILED_MIN_ROWS else inverse_by_columns(L)
+    inverse = np.array(L, dtype=float, order="F")
+    invert_in_place(inverse)
+    return inverse
+
+
+def inverse_of_square(L: Matrix, overwrite: bool = False) -> Matrix:
+    """Return ``(L L')^{-1}`` for lower triangular ``L``, in its place if that may be overwritten."""
+    R = L if overwrite and L.flags.f_contiguous else np.array(L, dtype=float, order="F")
+    invert_in_place(R)
+    square_in_place(R)
+    return mirror(R)
 
 
 def pivoted_cholesky(A: Matrix, tolerance: float | None = None) -> tuple[Matrix, Rows]:

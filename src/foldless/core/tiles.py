@@ -4,8 +4,16 @@ A matrix is halved until its blocks are small,
 
 .. math:: L_{11} L_{11}' = A_{11}, \qquad L_{21} = A_{21} L_{11}^{-T}, \qquad L_{22} L_{22}' = A_{22} - L_{21} L_{21}':  \tag{1}
 
-rows of :math:`L_{21}` are independent of each other, columns of the difference too, and so are the columns of an inverse. The
-parts do not depend on the number of threads, and the digits do not either.
+rows of :math:`L_{21}` are independent of each other, columns of the difference too. An inverse and its square are, with blocks
+A, B, C of a triangle,
+
+.. math:: \begin{pmatrix} A & \\ B & C \end{pmatrix}^{-1} = \begin{pmatrix} A^{-1} & \\ -C^{-1} B A^{-1} & C^{-1} \end{pmatrix},  \tag{2}
+
+.. math:: \begin{pmatrix} A & \\ B & C \end{pmatrix}' \begin{pmatrix} A & \\ B & C \end{pmatrix}
+          = \begin{pmatrix} A'A + B'B & \\ C'B & C'C \end{pmatrix} \quad \text{(lower triangle)}.  \tag{3}
+
+The parts do not depend on the number of threads, and the digits do not either. Eq. (2) is worth its while without threads:
+with 400 rows it takes half the time of LAPACK's routine.
 """
 
 from functools import partial
@@ -16,8 +24,8 @@ from foldless.core import blas
 from foldless.core.gram import Matrix, Vector
 from foldless.core.parallel import side_by_side
 
-# Blocks up to so many rows are factored as they are.
-BLOCK_ROWS = 512
+# Blocks up to so many rows are factored as they are, or inverted.
+BLOCK_ROWS, INVERTED_ROWS = 512, 100
 N_PARTS = 4
 INVERSE_COLUMNS = 256
 
@@ -51,15 +59,42 @@ def _subtract_columns(A: Matrix, half: int, columns: slice) -> None:
     A[columns.start :, columns] -= (A[columns, :half] @ A[columns.start :, :half].T).T
 
 
-def inverse_by_columns(L: Matrix) -> Matrix:
-    """Return the inverse of a lower triangular matrix."""
-    inverse = np.zeros(L.shape, order="F")
+def invert_in_place(L: Matrix) -> None:
+    """Replace a lower triangular matrix by its inverse; eq. (2)."""
+    n, half = len(L), len(L) // 2
+    if n <= INVERTED_ROWS:
+        L[...] = blas.dtrtri(L)[0]
+        return
+    A, B, C = L[:half, :half], L[half:, :half], L[half:, half:]
+    invert_both = [partial(invert_in_place, A), partial(invert_in_place, C)]
+    if n > BLOCK_ROWS:
+        side_by_side(invert_both)
+    else:
+        for invert in invert_both:
+            invert()
+    n_parts = min(N_PARTS, max(1, n // BLOCK_ROWS))
+    rows, columns = (_slices(0, m, -(-m // n_parts)) for m in B.shape)
+    side_by_side([partial(blas.dtrmm, 1.0, A, B[part], right=True) for part in rows])
+    side_by_side([partial(blas.dtrmm, -1.0, C, B[:, part]) for part in columns])
 
-    def fill(columns: slice) -> None:
-        inverse[columns.start :, columns] = _inverse_columns(L, columns)
 
-    side_by_side([partial(fill, part) for part in _slices(0, len(L), INVERSE_COLUMNS)])
-    return inverse
+def square_in_place(L: Matrix) -> None:
+    """Replace a lower triangular matrix by the lower triangle of ``L' L``; eq. (3)."""
+    n, half = len(L), len(L) // 2
+    if n <= BLOCK_ROWS:
+        L[...] = blas.dlauum(L)[0]
+        return
+    A, B, C = L[:half, :half], L[half:, :half], L[half:, half:]
+    square_in_place(A)
+    columns = _slices(0, half, -(-half // N_PARTS))
+    side_by_side([partial(_add_square, A, B, part) for part in columns])
+    side_by_side([partial(blas.dtrmm, 1.0, C, B[:, part], transposed=True) for part in columns])
+    square_in_place(C)
+
+
+def _add_square(A: Matrix, B: Matrix, columns: slice) -> None:
+    # The product is formed transposed, so that its memory has the order of A.
+    A[columns.start :, columns] += (B[:, columns].T @ B[:, columns.start :]).T
 
 
 def inverse_squares_by_columns(L: Matrix) -> Vector:

@@ -37,6 +37,7 @@ from foldless.core.linalg import (
     each_strip,
     indefinite,
     inverse_lower,
+    inverse_of_square,
     mirror,
     solve_lower,
     strips,
@@ -151,7 +152,7 @@ class DenseGram(Gram):
         L = self._root_of(centred, s, overwrite=bias)
         logdet = 2 * float(np.sum(np.log(np.diag(L))))
         g = solve_lower(L, solve_lower(L, s), transposed=True)
-        R = mirror(blas.dpotri(L, overwrite=True)[0]).T
+        R = inverse_of_square(L, overwrite=True).T
         if not bias:
             return R, logdet
         sigma = float(s @ g)

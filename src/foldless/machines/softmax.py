@@ -27,11 +27,10 @@ import numpy as np
 from scipy.linalg import helmert
 from scipy.special import log_softmax, softmax
 
-from foldless.core import blas
 from foldless.core.contracts import Gram, Matrix, Vector
 from foldless.core.errors import Undefined
 from foldless.core.gram import Rows
-from foldless.core.linalg import cholesky, mirror, solve_lower
+from foldless.core.linalg import cholesky, inverse_of_square, solve_lower
 from foldless.core.memo import cached_property
 from foldless.machines.base import MachineWithC, fraction_of_one_row, row_weights
 from foldless.machines.newton import FINAL_DECREMENT, SEARCH_DECREMENT, minimise
@@ -370,7 +369,7 @@ class SoftmaxSolution:
     @cached_property
     def inverse(self) -> Matrix:
         """Inverse of P; eq. (2)."""
-        return mirror(blas.dpotri(self.state.L)[0])
+        return inverse_of_square(self.state.L)
 
     @cached_property
     def V(self) -> Matrix:
