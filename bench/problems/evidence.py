@@ -20,7 +20,8 @@ SPENT = {
     ): "the kernel of the least-squares pilot, and four classes for C, where there are several classes",
     range(
         50, 55
-    ): "the starts of a search, their scan by a least-squares machine with two classes, and the tolerance of a descent",
+    ): "the starts of a search, their scan by a least-squares machine with two classes, the tolerance of a descent, and "
+    "(50 to 53) an even number of blocks of rows",
     range(
         60, 71
     ): "the default criterion of KernelSVC for either loss, and (70) when landmarks are as good as the whole matrix",

@@ -78,10 +78,22 @@ def search_stages(
     if n * k * np.cbrt(n_separate_fits) <= WHOLE_SEARCH_MAX_ROWS:
         return [*stages, [np.arange(n)]]
     n_used = min(n, max(1, max(SEARCH_MAX_ROWS // n_separate_fits, BLOCK_MAX_ROWS) // k))
-    stages.append(row_blocks(Y, order, n_used, math.ceil(n_used * k / BLOCK_MAX_ROWS)))
+    stages.append(row_blocks(Y, order, n_used, _n_blocks(n_used * k)))
     if n >= LARGE_SEARCH_MIN_ROWS and k == n_separate_fits == 1:
         stages.append(row_blocks(Y, order, N_LARGE_BLOCKS * LARGE_BLOCK_ROWS, N_LARGE_BLOCKS))
     return stages
+
+
+def _n_blocks(n_rows: int) -> int:
+    """Return how many blocks hold so many rows: an even number unless it is 1, so that two workers have as much to do.
+
+    Examples
+    --------
+    >>> [_n_blocks(n) for n in (300, 500, 1000, 4000)]
+    [1, 2, 4, 10]
+    """
+    n_blocks = math.ceil(n_rows / BLOCK_MAX_ROWS)
+    return n_blocks if n_blocks == 1 else n_blocks + n_blocks % 2
 
 
 def stratified_order(Y: Matrix, rng: np.random.Generator) -> Rows:
