@@ -7,6 +7,7 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.svm import SVC, LinearSVC
 
 from foldless.core.errors import JitterWarning, NotPositiveDefinite, Undefined
+from foldless.core.linalg import thin_root
 from foldless.grams import DenseGram, LowRankGram
 from foldless.kernels import gram
 from foldless.machines import HingeSVM, SquaredHingeSVM
@@ -176,18 +177,19 @@ def test_a_line_of_the_primal_is_searched_exactly():
     K, y = problem(50, seed=3, length=0.5)
     rng = np.random.default_rng(0)
     qp = BoxQP(DenseGram(K), y, np.full(50, np.inf), rng.uniform(0.01, 1, 50), True)
-    betas, biases = rng.normal(size=(2, 50)), rng.normal(size=2)
-    start, end = (Point(beta, K @ beta, b) for beta, b in zip(betas, biases, strict=True))
+    beta, b = rng.normal(size=50), rng.normal()
+    start = Point(beta, K @ beta, b)
+    sets = np.where(y * (y - start.f - b) > 0, FREE, LOWER).astype(np.int8)
+    alpha, b, _ = qp.on(sets)
+    end = Point(y * alpha, K @ (y * alpha), b)
 
     def primal(h):
         beta, f, b = start.towards(end, h)
         r = np.maximum(y * (y - f - b), 0)
         return 0.5 * beta @ f + 0.5 * np.sum(r**2 / qp.ridge)
 
-    # One of the two directions descends.
-    start, end = (start, end) if lowest(qp, start, end) > 0 else (end, start)
-    h, step = lowest(qp, start, end), 1e-5
-    assert h > 0
+    h, step = lowest(qp, sets, start, end), 1e-5
+    assert 0 < h != 1
     # Central differences are exact for a quadratic but for rounding, 1e-16 P / step, and no piece of the line is shorter than that.
     slope = (primal(h + step) - primal(h - step)) / (2 * step)
     assert abs(slope) <= 1e-10 * primal(h)
@@ -212,6 +214,23 @@ def test_larger_ridges_lead_to_the_sets_of_a_box(bias, C):
     cost, other = (0.5 * (y * a) @ K @ (y * a) - a.sum() for a in (exact.alpha, found.alpha))
     assert not bias or abs(y @ found.alpha) <= 1e-9 * C * 60
     assert other == approx(cost, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_where_rounding_hides_the_descent_the_outputs_are_known_to_rounding(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.lognormal(sigma=2.0, size=(400, 3))
+    y = np.where((X[:, 0] > 1) == (X[:, 1] > 1), 1.0, -1.0)
+    F, C = thin_root(RBF(20.0)(X), 399), 1e7
+    outputs = []
+    for order in (np.arange(400), rng.permutation(400)):
+        s = SquaredHingeSVM(C).solve(LowRankGram(F[order]), y[order, None]).columns[0]
+        outputs.append(s.theta[np.argsort(order)])
+        # A sum of coefficients as large as these cannot be known better; see BoxQP.tolerance.
+        rounding = 100 * 64 * np.finfo(float).eps * np.sum(np.abs(s.alpha))
+        assert np.all(s.alpha >= 0)
+        assert np.all(s.s[s.sets == LOWER] >= 1 - rounding)
+    np.testing.assert_allclose(*outputs, rtol=1e-3, atol=rounding)
 
 
 def disagreement(qp, alpha):

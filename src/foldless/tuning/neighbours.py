@@ -31,7 +31,7 @@ MAX_DISTANCES, LEAST_ROWS, MOST_ROWS = 1e7, 50, 500
 # With fewer rows of a class than this the spread of their errors is not known.
 SPREAD_MIN_ROWS = 5
 # Distances that are in memory at a time.
-DISTANCES_AT_A_TIME = 2e6
+DISTANCES_AT_A_TIME = 5e5
 # Predictions are means over so many neighbours; the number that is best counts.
 NUMBERS_OF_NEIGHBOURS = (1, 5, 15)
 # Neighbours are better if the difference exceeds so many standard errors: the best of three numbers, at every fit.

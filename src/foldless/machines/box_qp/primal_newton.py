@@ -31,6 +31,10 @@ from foldless.machines.box_qp.problem import FREE, LEAST_RIDGE, LOWER, UPPER, Bo
 
 # Of one D; from the sets of the larger D before, most take fewer than ten.
 MAX_STEPS = 100
+# Where rounding hides the descent: the largest error of a margin, in units of the tolerance.
+ROUNDED_TOLERANCES = 100.0
+# How often rows outside the box are put at its bounds, where others may then leave it.
+MAX_MOVES_INSIDE = 10
 # By which D falls from one problem to the next.
 RIDGE_FALL = 10.0
 
@@ -71,7 +75,10 @@ def falling_ridge(qp: BoxQP) -> Iterator[tuple[BoxSolution, bool]]:
 
 
 def primal_newton(qp: BoxQP, sets: Sets) -> BoxSolution | None:
-    """Return the solution, or None if rounding hides the descent before it is found.
+    """Return the solution, None if it is not found.
+
+    With a small ridge rounding may hide the descent. The best of the sets that were tried then serve, if all margins are right up
+    to rounding.
 
     Parameters
     ----------
@@ -80,13 +87,16 @@ def primal_newton(qp: BoxQP, sets: Sets) -> BoxSolution | None:
     sets : array of shape (n,)
         The sets to begin with.
     """
-    point, bounded = None, None
+    point, bounded, nearest, least = None, None, None, np.inf
     for _ in range(MAX_STEPS):
         bounded = qp.bounded(sets, bounded)
         alpha, b, g = qp.on(sets, bounded)
-        balanced = qp.is_balanced(sets, alpha)
-        if balanced and np.array_equal(qp.offended(sets, alpha, g), sets):
+        balanced, offends = qp.is_balanced(sets, alpha), qp.offended(sets, alpha, g) != sets
+        if balanced and not offends.any():
             return BoxSolution(alpha, b, sets)
+        error = _margin_errors(qp, sets, alpha, g)[offends].max(initial=0) / qp.tolerance(alpha)
+        if balanced and error < least:
+            nearest, least = sets, error
         target = Point(qp.y * alpha, qp.c + qp.y * (g - qp.ridge * alpha) - b, b)
         if point is None:
             point = target
@@ -94,12 +104,31 @@ def primal_newton(qp: BoxQP, sets: Sets) -> BoxSolution | None:
             if not balanced:
                 # Without a free row P is linear in b, and has no minimum on this piece.
                 target = target._replace(b=point.b + np.sign(target.beta.sum() - qp.total))
-            h = lowest(qp, point, target)
+            h = lowest(qp, sets, point, target)
             if not 0 < h < np.inf:
-                return None
+                break
             point = point.towards(target, h)
         sets = _sets(qp, point)
+    return None if nearest is None else _inside(qp, nearest)
+
+
+def _inside(qp: BoxQP, sets: Sets) -> BoxSolution | None:
+    """Return the solution with the rows outside the box put at its bounds; None if a margin is then wrong by more than rounding."""
+    for _ in range(MAX_MOVES_INSIDE):
+        alpha, b, g = qp.on(sets)
+        new = qp.offended(sets, alpha, g)
+        outside = (sets == FREE) & (new != FREE)
+        if not outside.any():
+            errors = _margin_errors(qp, sets, alpha, g)[new != sets] / qp.tolerance(alpha)
+            balanced = qp.is_balanced(sets, alpha) and errors.max(initial=0) <= ROUNDED_TOLERANCES
+            return BoxSolution(alpha, b, sets) if balanced else None
+        sets = np.where(outside, new, sets).astype(np.int8)
     return None
+
+
+def _margin_errors(qp: BoxQP, sets: Sets, alpha: Vector, g: Vector) -> Vector:
+    """Return by how much the margins of the rows are wrong: by their gradients or, if they are free, by what lies outside the box."""
+    return np.where(sets == FREE, qp.ridge * np.maximum(-alpha, alpha - qp.upper), np.abs(g))
 
 
 def _residuals(qp: BoxQP, point: Point) -> Vector:
@@ -114,15 +143,29 @@ def _sets(qp: BoxQP, point: Point) -> Sets:
     return np.where(upper, UPPER, np.where(free, FREE, LOWER)).astype(np.int8)
 
 
-def lowest(qp: BoxQP, point: Point, target: Point) -> float:
-    """Return where P is lowest on the line from ``point`` (0) to ``target`` (1) and beyond; 0 if it does not descend."""
-    r = _residuals(qp, point)
+def lowest(qp: BoxQP, sets: Sets, point: Point, target: Point) -> float:
+    r"""Return where P is lowest on the line from ``point`` (0) to the minimum ``target`` (1) of its piece, and beyond; 0 if it does not descend.
+
+    On the piece itself :math:`P'(h) = (h - 1) P''`, from which it differs by the rows that leave their sets on the way: nothing cancels.
+
+    Parameters
+    ----------
+    qp : BoxQP
+    sets : array of shape (n,)
+        Those of ``point``.
+    point, target : Point
+    """
+    r, free = _residuals(qp, point), sets == FREE
     dr = _residuals(qp, target) - r
-    dbeta = target.beta - point.beta
-    intercept, slope = dbeta @ point.f + qp.total * (target.b - point.b), dbeta @ (target.f - point.f)
+    curvature = (target.beta - point.beta) @ (target.f - point.f) + np.sum(dr[free] ** 2 / qp.ridge[free])
+    # Where no row is free P is linear in b.
+    tilt = 0.0 if free.any() else (qp.total - target.beta.sum()) * (target.b - point.b)
+    at_bound = np.where(sets == UPPER, qp.upper, 0.0)
 
     def derivative(h: float) -> float:
-        return float(intercept + slope * h + np.clip((r + h * dr) / qp.ridge, 0, qp.upper) @ dr)
+        slopes = (r + h * dr) / qp.ridge
+        leave = np.clip(slopes, 0, qp.upper) - np.where(free, slopes, at_bound)
+        return float((h - 1) * curvature + tilt + leave @ dr)
 
     if not derivative(0.0) < 0:
         return 0.0
