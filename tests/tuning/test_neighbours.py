@@ -21,7 +21,7 @@ from foldless.core.errors import LandmarkWarning, NeighbourWarning, Undefined
 from foldless.kernels.precomputed import Precomputed
 from foldless.machines import LSSVM, SmoothMachine
 from foldless.machines.losses import Logistic, Poisson
-from foldless.tuning import candidate
+from foldless.tuning import fit_after
 from foldless.tuning.forms import FittedForm
 from foldless.tuning.neighbours import Neighbours, nearest
 
@@ -129,7 +129,7 @@ def test_fine_waves_are_found():
 
 def test_the_search_that_is_not_fooled_is_the_second_one(monkeypatch):
     X, y = checkerboard(2000, 16, 0)
-    monkeypatch.setattr(candidate.Neighbours, "are_better", lambda *_: False)
+    monkeypatch.setattr(Neighbours, "are_better", lambda *_: False)
     assert KernelLSSVC(random_state=0).fit(X, y).score(X, y) < 0.6
 
 
@@ -238,14 +238,17 @@ def test_errors_count_by_the_weights_of_the_classes():
 
 
 def test_a_fit_without_left_out_outputs_stays(monkeypatch):
-    def undefined(self):
+    def undefined(*_):
         raise Undefined("nothing is left out.")
 
     X, y = checkerboard(600, 12, 0)
     expected = KernelLSSVC(C=2.0, random_state=0).fit(X, y)
-    for owner, name in ((FittedForm, "left_out"), (candidate.CandidateTuner, "near_tuner")):
+    for owner, name, broken in (
+        (FittedForm, "left_out", property(undefined)),
+        (fit_after, "near_fit", undefined),
+    ):
         with monkeypatch.context() as patched, warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            patched.setattr(owner, name, property(undefined))
+            patched.setattr(owner, name, broken)
             model = KernelLSSVC(C=2.0, random_state=0).fit(X, y)
         assert model.predict(X).shape == expected.predict(X).shape

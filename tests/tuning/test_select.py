@@ -15,9 +15,9 @@ from foldless.grams.builders import DenseBuilder
 from foldless.kernels import gram
 from foldless.machines import LSSVM, SmoothMachine
 from foldless.machines.losses import Logistic
-from foldless.tuning.candidate import CandidateTuner
 from foldless.tuning.lookup import as_criterion, as_kernel, as_search
 from foldless.tuning.objective import Objective, left_out_losses
+from foldless.tuning.problem import Problem
 from foldless.tuning.select import select
 
 MACHINE = SmoothMachine(Logistic())
@@ -298,7 +298,7 @@ def test_landmarks_too_few_for_the_kernel_are_warned_about(rng):
 
 
 def test_the_guard_fits_the_blocks_that_were_searched_again(many, monkeypatch):
-    searched, guarded, on_rows = [], [], CandidateTuner.on_rows
+    searched, guarded, on_rows = [], [], Problem.on_rows
 
     def counted(self, kernel, rows):
         made = on_rows(self, kernel, rows)
@@ -309,8 +309,8 @@ def test_the_guard_fits_the_blocks_that_were_searched_again(many, monkeypatch):
         guarded.extend(zip(objectives, starts, strict=True))
         return left_out_losses([one for one, _ in guarded], theta, [start for _, start in guarded])
 
-    monkeypatch.setattr(CandidateTuner, "on_rows", counted)
-    monkeypatch.setattr("foldless.tuning.candidate.left_out_losses", recorded)
+    monkeypatch.setattr(Problem, "on_rows", counted)
+    monkeypatch.setattr("foldless.tuning.guard.left_out_losses", recorded)
     chosen = tune(many)
     assert chosen.approximation_gap > 0
     assert len(guarded) > 1

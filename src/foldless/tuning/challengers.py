@@ -188,7 +188,7 @@ def _softened(champion: Champion, tuner: CandidateTuner) -> Challenge | None:
         return None
     best = runner
     for strength in STRENGTHS:
-        kernel = softened(runner.tuner.at(runner.kernel, runner.theta)[0], tuner.X.shape[1], strength)
+        kernel = softened(runner.tuner.problem.at(runner.kernel, runner.theta)[0], tuner.X.shape[1], strength)
         if kernel is None:
             return None
         other = _searched(kernel, best, tuner, len(champion.families))
@@ -208,14 +208,14 @@ def _searched(kernel: Kernel, before: Runner, tuner: CandidateTuner, number: int
     own = replace(tuner, starts=[before.theta], roughly=True)
     *_, objective = own.objectives(kernel)
     section = f"{own.section(kernel, number)}.softened"
-    stage = own.search_on(objective, own.space(kernel), None, time.perf_counter(), section)
+    stage = own.staged.on(objective, own.staged.space(kernel), None, time.perf_counter(), section)
     return Runner(SOFTENED, kernel, own, number, stage)
 
 
 def _widths(champion: Champion, tuner: CandidateTuner) -> Challenge | None:
     """Return the challenge of a width per feature, by a few steps from one width."""
     runner = champion.runner
-    kernel = with_widths(runner.tuner.at(runner.kernel, runner.theta)[0], tuner.X.shape[1])
+    kernel = with_widths(runner.tuner.problem.at(runner.kernel, runner.theta)[0], tuner.X.shape[1])
     if kernel is None:
         return None
     criterion = Tied(tuner.criterion).with_data_estimates(tuner.machine, (), tuner.Y)

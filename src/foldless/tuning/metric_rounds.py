@@ -168,12 +168,12 @@ def _rounds_on_halves(
         if left is not None and left <= 0:
             break
         budgeted = replace(tuner, options=replace(tuner.options, max_evaluations=left))
-        objectives = [budgeted.on_rows(own[1 - h], halves[h]) for h in (0, 1)]
+        objectives = [budgeted.problem.on_rows(own[1 - h], halves[h]) for h in (0, 1)]
         section = f"{budgeted.section(own[0], number)}.round.{r}"
         try:
-            stage = budgeted.search_on(
+            stage = budgeted.staged.on(
                 BlockObjective(objectives, tuner.options.n_jobs),
-                replace(budgeted.space(own[0]), starts=starts),
+                replace(budgeted.staged.space(own[0]), starts=starts),
                 None,
                 begun,
                 section,
@@ -207,7 +207,7 @@ def _n_rounds(kernel: Kernel) -> int:
 
 def _learned(tuner: CandidateTuner, kernel: Kernel, rows: Rows, theta: Vector) -> Kernel:
     """Return the kernel with the metric of a fit to some rows at ``theta``."""
-    objective = tuner.on_rows(kernel, rows)
+    objective = tuner.problem.on_rows(kernel, rows)
     fitted, _, solution = objective.solve(theta)
     expansion = expand(objective.builder, solution)
     return with_metric(fitted, gradient_outer_product(expansion, fitted, tuner.X[rows]))

@@ -26,12 +26,13 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from foldless.core.contracts import Box, EvaluatesWithGradient, Evaluation, HasScale, Reading, Step, Vector
 from foldless.criteria.tied import Tied
-from foldless.tuning.candidate import CORRECTED_MAX_EVALUATIONS, MAX_CORRECTIONS, CandidateTuner
+from foldless.tuning.candidate import CandidateTuner
 from foldless.tuning.objective import Objective
 from foldless.tuning.result import Selection
 from foldless.tuning.row_blocks import BlockObjective
 from foldless.tuning.search_space import SearchSpace
 from foldless.tuning.stage import Stage
+from foldless.tuning.staged_search import CORRECTED_MAX_EVALUATIONS, MAX_CORRECTIONS
 
 # One width is kept unless widths that differ are better by so many nats, summed over the rows.
 MIN_GAIN_NATS = 1.0
@@ -173,12 +174,12 @@ def tune_tied(tuner: CandidateTuner, kernel: Kernel, number: int = 0) -> Selecti
     criterion = tuner.criterion
     assert isinstance(criterion, Tied)
     tuner.last_fit.check(kernel)
-    space, section = tuner.space(kernel), tuner.section(kernel, number)
+    space, section = tuner.staged.space(kernel), tuner.section(kernel, number)
     widths = EqualWidths.of(space.box.size, criterion.tied_groups(kernel))
     objectives = [OneWidth(objective, widths) for objective in tuner.objectives(kernel)]
-    *_, found = tuner.search_each(objectives, widths.space(space), f"{section}.one")
+    *_, found = tuner.staged.on_each(objectives, widths.space(space), f"{section}.one")
     begun = time.perf_counter() - found.seconds
-    found = tuner.search_corrected(found, widths.space(space), begun, f"{section}.one")
+    found = tuner.staged.corrected(found, widths.space(space), begun, f"{section}.one")
     one = _spread(found, widths)
     if one.outcome.stop.cut_short:
         return tuner.fit_after(one, kernel, number)
@@ -205,7 +206,7 @@ def tied_after(tuner: CandidateTuner, kernel: Kernel, found: Stage, number: int 
     """
     criterion = tuner.criterion
     assert isinstance(criterion, Tied)
-    space = tuner.space(kernel)
+    space = tuner.staged.space(kernel)
     widths = EqualWidths.of(space.box.size, criterion.tied_groups(kernel))
     objectives = list(tuner.objectives(kernel))
     outcome = replace(found.outcome, trace=(), optima=(found.outcome.best,))
@@ -285,7 +286,7 @@ class _Path:
         """Return the stage with a width per feature: on the first block of rows, if there are several, then on all."""
         before, starts, objective = one, [one.outcome.best.theta], one.objective
         assert isinstance(objective, Objective | BlockObjective)
-        if len(self.tuner.stages) > 1:
+        if len(self.tuner.problem.stages) > 1:
             before = self.descents(first, starts, one, "first")
             starts = [*starts, before.outcome.best.theta]
         for i in range(MAX_CORRECTIONS + 1):
@@ -330,7 +331,7 @@ class _Path:
     def steps(self, objective: AnyObjective, starts: list[Vector], before: Stage, name: str) -> Stage:
         """Return the stage of one descent of the criterion alone."""
         limit = None if self.limit is None else self.limit + len(starts)
-        return self.tuner.search_on(
+        return self.tuner.staged.on(
             _free(objective),
             replace(self.space, starts=starts),
             before,

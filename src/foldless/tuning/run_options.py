@@ -1,5 +1,6 @@
 """How a search is run: budgets, threads, checkpoints, and what Ctrl-C does."""
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,3 +35,7 @@ class RunOptions:
     def raises_interrupt(self) -> bool:
         """Whether Ctrl-C ends everything."""
         return self.on_interrupt == "raise"
+
+    def seconds_left(self, begun: float) -> float | None:
+        """Return what is left of the time budget of a search that began at ``begun``, by ``time.perf_counter``; None is no limit."""
+        return None if self.time_budget is None else begun + self.time_budget - time.perf_counter()

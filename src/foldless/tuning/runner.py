@@ -118,11 +118,11 @@ class Runner:
 
     def losses_on(self, blocks: Sequence[Rows]) -> LeftOutLosses:
         """Return the left-out losses of fits to other blocks of rows at the best point."""
-        return left_out_losses([self.tuner.on_rows(self.kernel, rows) for rows in blocks], self.theta)
+        return left_out_losses([self.tuner.problem.on_rows(self.kernel, rows) for rows in blocks], self.theta)
 
     def trial(self) -> Trial:
         """Return the record of this candidate."""
         if self.stage is None:
             return Trial(self.kernel, np.inf, None, self.note, self.name)
-        kernel, _ = self.tuner.at(self.kernel, self.theta)
+        kernel, _ = self.tuner.problem.at(self.kernel, self.theta)
         return Trial(kernel, self.value, self.stage.outcome, self.note, self.name)

@@ -14,6 +14,7 @@ from foldless.core.targets import class_index, is_pm1
 from foldless.kernels.precomputed import is_precomputed
 from foldless.machines.coefficients import expand
 from foldless.tuning.candidate import CandidateTuner
+from foldless.tuning.fit_after import selection_of, with_penalty
 from foldless.tuning.objective import Objective
 from foldless.tuning.result import Selection
 
@@ -47,9 +48,10 @@ def tune_with_early_stopping(tuner: CandidateTuner, kernel: Kernel, number: int 
         improvements(on_part.steps_on_last_rows),
         key=lambda step: held_out_cost(on_part.objective, step.theta, X[test], Y[test]),
     )
-    form = tuner.with_penalty(tuner.last_fit.fit(*tuner.at(kernel, best.theta)))
+    problem = tuner.problem
+    form = with_penalty(problem, tuner.last_fit.fit(*problem.at(kernel, best.theta)))
     outcome = replace(on_part.outcome, best=best, optima=(best,))
-    return tuner.selection(kernel, form, outcome, on_part.steps_on_last_rows)
+    return selection_of(problem, kernel, form, outcome, on_part.steps_on_last_rows)
 
 
 def set_aside(Y: Matrix, fraction: float, seed: int) -> tuple[Rows, Rows]:

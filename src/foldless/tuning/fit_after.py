@@ -1,0 +1,246 @@
+"""The fit at the parameters that were chosen, checked against nearest neighbours and blocks of rows, and the record of it."""
+
+import time
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
+from foldless.core.contracts import Machine, Outcome, Reading, Step, Stop
+from foldless.core.errors import MissingVerb, Undefined
+from foldless.criteria.base import Criterion
+from foldless.grams.cells import CellTree
+from foldless.tuning.forms import FittedForm
+from foldless.tuning.guard import warn_if_fooled
+from foldless.tuning.last_fit import LastFit
+from foldless.tuning.near_search import is_better, missed_in_block, near_fit, search_near, warn_of_neighbours
+from foldless.tuning.neighbours import Neighbours
+from foldless.tuning.objective import UNDEFINED_ERRORS, Objective
+from foldless.tuning.pilot import PilotMachine
+from foldless.tuning.polish import POLISH_MAX_EVALUATIONS
+from foldless.tuning.problem import Problem
+from foldless.tuning.result import Selection
+from foldless.tuning.row_blocks import BlockObjective
+from foldless.tuning.run_options import RunOptions
+from foldless.tuning.stage import Stage, StageObjective
+from foldless.tuning.staged_search import StagedSearch
+
+
+@dataclass(frozen=True, eq=False)
+class FitAfterSearch:
+    """Fits a kernel at the best point of a search, and searches on where the fit shows that something was missed.
+
+    Parameters
+    ----------
+    staged : StagedSearch
+        The search, and its problem.
+    last_fit : LastFit
+    kernel : Kernel
+        As it was given.
+    begun : float
+        When the first stage began, by ``time.perf_counter``.
+    section : str
+        Name of the search in a checkpoint.
+    """
+
+    staged: StagedSearch
+    last_fit: LastFit
+    kernel: Kernel
+    begun: float
+    section: str
+
+    @property
+    def problem(self) -> Problem:
+        """Rows, machine and criterion."""
+        return self.staged.problem
+
+    def to_all_rows(self, stage: Stage) -> Selection:
+        """Fit all rows at the best point of a stage; where nearest neighbours do better, search near them and fit again."""
+        form, outcome = self.fit(stage)
+        # Without left-out outputs nothing can be compared, and a second fit that fails leaves the first one.
+        with suppress(*UNDEFINED_ERRORS, MissingVerb):
+            stage, form, outcome = self.closer(stage, form, outcome)
+        warn_if_fooled(self.problem, self.kernel, form, stage.outcome, stage.objective)
+        problem, form = corrected(self.problem, stage, form)
+        return selection_of(problem, self.kernel, with_penalty(problem, form), outcome, stage.steps)
+
+    def closer(self, stage: Stage, form: FittedForm, outcome: Outcome) -> tuple[Stage, FittedForm, Outcome]:
+        """Return the fit or, where nearest neighbours do better, the better one of it and a fit after a search near them."""
+        problem, Y = self.problem, self.problem.Y
+        neighbours = Neighbours.of(self.kernel, problem.X, Y, problem.machine, problem.seed)
+        if neighbours is None or not neighbours.are_better(Y, left_out := form.left_out):
+            return stage, form, outcome
+        missed = neighbours.missed(Y, left_out)
+        near = search_near(self.staged, self.kernel, missed, stage, self.begun, self.section)
+        if near is not None:
+            local = replace(self, last_fit=near_fit(self.last_fit, problem.machine))
+            again, outcome_again = local.fit(near)
+            outcome = replace(outcome, trace=outcome_again.trace)
+            if is_better(again, form, problem.machine, Y):
+                stage, form, outcome = near, again, outcome_again
+        warn_of_neighbours(neighbours, form, Y)
+        return stage, form, outcome
+
+    def fit(self, stage: Stage) -> tuple[FittedForm, Outcome]:
+        """Fit all rows at the best point of a stage, in the form that suits them."""
+        polished = stage
+
+        def polish(tree: CellTree) -> tuple[Kernel, Machine]:
+            nonlocal polished
+            found = self.polished(stage, tree)
+            polished = polished if found is None else found
+            return self.problem.at(self.kernel, polished.outcome.best.theta)
+
+        free = len(stage.outcome.best.theta) > 0 and not stage.outcome.stop.cut_short
+        last_fit = replace(self.last_fit, seconds=self.staged.options.seconds_left(self.begun))
+        form = last_fit.fit(
+            *self.problem.at(self.kernel, stage.outcome.best.theta),
+            start=start_after(self.problem, stage),
+            polish=polish if free else None,
+        )
+        outcome = replace(stage.outcome, trace=polished.outcome.trace)
+        if np.array_equal(form.kernel.theta, polished.outcome.best.theta[: len(self.kernel.theta)]):
+            outcome = replace(outcome, best=polished.outcome.best, optima=polished.outcome.optima)
+        return form, outcome
+
+    def polished(self, stage: Stage, tree: CellTree) -> Stage | None:
+        """Return a short search in some cells after a stage; None where the criterion exists in none of them, and parameters stay."""
+        objective = self.problem.on_cells(self.kernel, tree)
+        if objective is None:
+            return None
+        space, name = self.staged.space(self.kernel), f"{self.section}.cells"
+        with suppress(Undefined):
+            return self.staged.on(objective, space, stage, self.begun, name, POLISH_MAX_EVALUATIONS)
+        return None
+
+    def to_block(self, stage: Stage) -> Selection:
+        """Fit one block of rows at the best point of a stage; where nearest neighbours do far better, of a search near them.
+
+        The criterion is that of the whole stage.
+        """
+        selection, searched = self.to_first_block(stage), stage.objective
+        rows = searched.rows[0] if isinstance(searched, BlockObjective) and searched.rows else None
+        if rows is None and searched.n_rows < len(self.problem.Y):
+            return selection
+        rows = np.arange(len(self.problem.Y)) if rows is None else rows
+        missed = missed_in_block(self.problem, self.kernel, selection, rows)
+        if not len(missed):
+            return selection
+        near = search_near(self.staged, self.kernel, missed, stage, self.begun, self.section)
+        return selection if near is None else self.to_first_block(near)
+
+    def to_first_block(self, stage: Stage) -> Selection:
+        """Fit one block of rows at the best point of a stage."""
+        best, whole = stage.outcome.best, stage.objective
+        objective = whole.objectives[0] if isinstance(whole, BlockObjective) else whole
+        assert isinstance(objective, Objective)
+        if isinstance(objective.machine, PilotMachine):
+            objective = self.problem.on_rows(self.kernel, self.problem.stages[0][0])
+        _, _, solution = objective.solve(best.theta)
+        kernel, machine = self.problem.at(self.kernel, best.theta)
+        form = FittedForm(
+            "block", kernel, machine, solution, objective.builder, Reading(best.value), None, 0.0
+        )
+        return selection_of(self.problem, self.kernel, form, stage.outcome, stage.steps)
+
+
+def start_after(problem: Problem, stage: Stage) -> Any:
+    """Return the start of a fit to all rows at the best point of a stage; None if it is not known."""
+    n, k = problem.Y.shape
+    starts, searched = stage.outcome.warm_start, stage.objective
+    of_all_classes = searched.n_separate_fits == problem.machine.n_separate_fits(k)
+    if starts is None or searched.n_rows < n or not of_all_classes:
+        return None
+    if isinstance(searched, BlockObjective) and searched.rows is not None:
+        return problem.machine.joined_start(starts, searched.rows, n)
+    return starts if isinstance(searched, Objective) else None
+
+
+def corrected(problem: Problem, stage: Stage, form: FittedForm) -> tuple[Problem, FittedForm]:
+    """Return the problem and the fit with the criterion corrected where it misleads at the fit.
+
+    A criterion that chose nothing is reported as it is, and after a budget was spent no time is taken for it.
+    """
+    outcome = stage.outcome
+    chose = len(outcome.best.theta) > 0 and not outcome.stop.cut_short
+    if not (chose and problem.criterion.approximates(form.machine)):
+        return problem, form
+    found = _criteria_of(stage.objective)
+    # Where the criterion held on the rows of the search, it holds for the fit to all of them.
+    if found and all(criterion == problem.criterion for criterion in found):
+        return problem, form
+    criterion = found[0] if len(problem.stages) == 1 and len(found) == 1 else problem.criterion
+    criterion = criterion.corrected(form.solution)
+    if criterion == problem.criterion:
+        return problem, form
+    return replace(problem, criterion=criterion), replace(form, reading=criterion(form.solution))
+
+
+def _criteria_of(searched: StageObjective) -> list[Criterion]:
+    """Return the criterion of every block of what was searched."""
+    parts = searched.objectives if isinstance(searched, BlockObjective) else [searched]
+    return [part.criterion for part in parts if isinstance(part, Objective)]
+
+
+def fit_as_given(problem: Problem, kernel: Kernel, last_fit: LastFit, options: RunOptions) -> Selection:
+    """Fit all rows with parameters that are all fixed; this fit is the only step of the trace."""
+    begun, theta, name = time.perf_counter(), np.zeros(0), problem.criterion.name
+    last_fit.check(kernel)
+    try:
+        fitted = replace(last_fit, seconds=options.time_budget).fit(*problem.at(kernel, theta))
+    except UNDEFINED_ERRORS as error:
+        raise Undefined(f"{name} is undefined for these parameters: {error}") from error
+    form = with_penalty(problem, fitted)
+    seconds = time.perf_counter() - begun
+    step = Step(theta, float(form.reading.value), seconds, "nothing to tune", n_rows=len(problem.Y))
+    if not np.isfinite(step.value):
+        raise Undefined(f"{name} is {step.value} for these parameters.")
+    if options.watch is not None:
+        options.watch(step)
+    outcome = Outcome(step, (step,), Stop.NOTHING, (step,))
+    warn_if_fooled(problem, kernel, form, outcome)
+    return selection_of(problem, kernel, form, outcome, (step,))
+
+
+def with_penalty(problem: Problem, form: FittedForm) -> FittedForm:
+    """Return a fit whose reading includes the cost of the parameters, as the values of the search do."""
+    tuned = form.machine if problem.tune_machine else None
+    return replace(form, reading=problem.criterion.with_penalty(form.reading, form.kernel, tuned)[0])
+
+
+def selection_of(
+    problem: Problem, kernel: Kernel, form: FittedForm, outcome: Outcome, steps: tuple[Step, ...]
+) -> Selection:
+    """Return the record of a fit.
+
+    Parameters
+    ----------
+    problem : Problem
+    kernel : Kernel
+        As it was given.
+    form : FittedForm
+    outcome : Outcome
+    steps : tuple of Step
+        Those on the last rows.
+    """
+    objective = Objective(
+        kernel, problem.machine, problem.criterion, form.builder, problem.Y, problem.tune_machine
+    )
+    return Selection(
+        kernel=form.kernel,
+        machine=form.machine,
+        criterion=problem.criterion,
+        form=form.name,
+        builder=form.builder,
+        solution=form.solution,
+        expansion=form.expansion,
+        reading=form.reading,
+        # Its warm start has served.
+        outcome=replace(outcome, warm_start=None),
+        approximation_gap=form.gap,
+        objective=objective,
+        forms=form.tried,
+        steps_on_last_rows=steps,
+    )
