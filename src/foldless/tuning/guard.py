@@ -1,6 +1,7 @@
 """Warnings about a search or a fit that cannot be trusted as it is."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
@@ -8,6 +9,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from foldless.core.contracts import Box, Outcome, Stop, Vector
 from foldless.core.errors import CriterionWarning, LandmarkWarning, SearchWarning
 from foldless.criteria.left_out import LeftOutLosses
+from foldless.criteria.loo import LOO
 from foldless.tuning.cellwise import CellSolution
 from foldless.tuning.forms import FittedForm, loses
 from foldless.tuning.objective import UNDEFINED_ERRORS, left_out_losses
@@ -79,6 +81,8 @@ def block_losses(
 ) -> tuple[Rows, LeftOutLosses]:
     """Return the rows of the last blocks, and their losses when they are left out of the fit to their block.
 
+    A criterion that ignores the machine was searched without one; the blocks are then fitted with the machine of the problem.
+
     Parameters
     ----------
     problem : Problem
@@ -90,7 +94,9 @@ def block_losses(
     """
     blocks, theta = problem.stages[-1], outcome.best.theta
     rows = np.concatenate(list(blocks))
-    if (
+    if problem.criterion.ignores_machine:
+        problem = replace(problem, criterion=LOO())
+    elif (
         isinstance(searched, BlockObjective)
         and searched.rows is blocks
         and searched.objectives[0].Y.shape[1] == problem.Y.shape[1]

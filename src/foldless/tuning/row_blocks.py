@@ -246,11 +246,12 @@ class BlockObjective(HasPrior, HasScale, EvaluatesWithGradient):
         gradients = [one.gradient for one in found]
         known = all(gradient is not None for gradient in gradients)
         gradient = np.asarray(self.weights @ np.array(gradients)) if known else None
+        starts = [one.warm_start for one in found]
         return Evaluation(
             float(self.weights @ [one.value for one in found]),
             derive=lambda: gradient,
             note=next((one.note for one in found if one.note), ""),
-            warm_start=[one.warm_start for one in found],
+            warm_start=None if any(start is None for start in starts) else starts,
             n_rows=self.n_rows,
         )
 
