@@ -153,16 +153,18 @@ def test_probabilities_are_calibrated_on_the_left_out_outputs_of_all_rows(name, 
 
 @each_classifier
 def test_probabilities_of_cells_are_as_near_the_true_ones_as_those_of_the_whole(name, rng):
-    """The expected log loss is at most 0.01 above that of the whole machine: half of what this one has above the entropy."""
-    X = rng.uniform(-3, 3, size=(1500, 2))
-    p = 1 / (1 + np.exp(-3 * np.sin(2 * X[:, 0]) * np.cos(X[:, 1])))
-    y = rng.random(1500) < p
-    tuned, true, losses = clone(ESTIMATORS[name]).set_params(C=None), p[1000:], []
-    for form in ({"gram": "cells", "cell_size": 200}, {"gram": "dense"}):
-        found = clone(tuned).set_params(**form).fit(X[:1000], y[:1000]).predict_proba(X[1000:])[:, 1]
-        losses.append(-np.mean(true * np.log(found) + (1 - true) * np.log(1 - found)))
-    entropy = -np.mean(true * np.log(true) + (1 - true) * np.log(1 - true))
-    assert losses[0] < losses[1] + 0.01 < entropy + 0.04
+    """The expected log loss, over four draws, is at most 0.01 above that of the whole machine: half of what this one has above the entropy."""
+    tuned, losses, entropies = clone(ESTIMATORS[name]).set_params(C=None), [], []
+    for _ in range(4):
+        X = rng.uniform(-3, 3, size=(1500, 2))
+        p = 1 / (1 + np.exp(-3 * np.sin(2 * X[:, 0]) * np.cos(X[:, 1])))
+        y, true = rng.random(1500) < p, p[1000:]
+        for form in ({"gram": "cells", "cell_size": 200}, {"gram": "dense"}):
+            found = clone(tuned).set_params(**form).fit(X[:1000], y[:1000]).predict_proba(X[1000:])[:, 1]
+            losses.append(-np.mean(true * np.log(found) + (1 - true) * np.log(1 - found)))
+        entropies.append(-np.mean(true * np.log(true) + (1 - true) * np.log(1 - true)))
+    cells, whole = np.mean(losses[::2]), np.mean(losses[1::2])
+    assert cells < whole + 0.01 < np.mean(entropies) + 0.04
 
 
 @each_machine
