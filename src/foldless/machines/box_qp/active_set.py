@@ -121,7 +121,7 @@ def solve_box(qp: BoxQP, start: Sets | None = None) -> BoxSolution:
     found = None if start is None else _from_neighbour(qp, start)
     if found is not None:
         return found
-    found = _from_libsvm(qp)
+    found = _from_libsvm(qp) if np.any(np.isfinite(qp.upper) & (qp.upper > 0)) else _from_all_free(qp)
     return _from_larger_ridges(qp) if found is None else found
 
 
@@ -129,6 +129,12 @@ def _from_libsvm(qp: BoxQP) -> BoxSolution | None:
     """Return the solution from an approximate one; None if that is not to be had or too far away."""
     alpha = initial_point(qp, INITIAL_VIOLATION)
     return None if alpha is None else active_sets(qp, qp.split(alpha), COLD_ITERATIONS)
+
+
+def _from_all_free(qp: BoxQP) -> BoxSolution | None:
+    """Return the solution of a problem without upper bounds by full steps from all rows; None if they do not end."""
+    sets = np.where(qp.upper > 0, FREE, LOWER).astype(np.int8)
+    return active_sets(qp, sets, COLD_ITERATIONS) if qp.has_ridge else None
 
 
 def _from_larger_ridges(qp: BoxQP) -> BoxSolution:
