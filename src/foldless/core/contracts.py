@@ -103,6 +103,9 @@ class Machine(ABC):
         """Whether left-out outputs, which need no refit, are those of refits up to rounding."""
         return False
 
+    threaded_min_rows: ClassVar[int] = 0
+    """Rows from which on threads gain anything: with fewer a fit holds the interpreter's lock most of the time."""
+
     loss_in_nats: ClassVar[bool] = False
     """Whether its loss is minus a log likelihood, so that sums of left-out losses are nats."""
 

@@ -68,6 +68,8 @@ class SupportVectorMachine(MachineWithC):
     weights: Vector | None = None
 
     loss: ClassVar[MarginLoss]
+    # Few rows are on the margin, so that a fit consists of many small systems.
+    threaded_min_rows: ClassVar[int] = 350
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -236,7 +236,10 @@ class BlockObjective(HasPrior, HasScale, EvaluatesWithGradient):
         self, evaluate: Callable[..., Evaluation], theta: Vector, warm_start: Any
     ) -> list[Evaluation]:
         pairs = zip(self.objectives, self._starts(warm_start), strict=True)
-        return side_by_side([partial(evaluate, one, theta, start) for one, start in pairs], self.n_jobs)
+        tasks = [partial(evaluate, one, theta, start) for one, start in pairs]
+        if self.rows_at_once < self.objectives[0].machine.threaded_min_rows:
+            return [task() for task in tasks]
+        return side_by_side(tasks, self.n_jobs)
 
     def _starts(self, warm_start: Any) -> Sequence[Any]:
         """Return the warm start of each block."""
