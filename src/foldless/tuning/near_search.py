@@ -47,7 +47,7 @@ def search_near(
     staged : StagedSearch
     kernel : Kernel
     rows : array of shape (m,)
-        Of which a few are drawn.
+        A few of these rows are drawn.
     stage : Stage
         The last stage of the search so far.
     begun : float

@@ -29,13 +29,13 @@ from foldless.core.contracts import Vector
 from foldless.core.errors import NotPositiveDefinite
 from foldless.machines.box_qp.problem import FREE, LEAST_RIDGE, LOWER, UPPER, BoxQP, BoxSolution, Sets
 
-# Of one D; from the sets of the larger D before, most take fewer than ten.
+# Newton steps with one D. From the sets of the larger D before, most problems take fewer than ten.
 MAX_STEPS = 100
-# Where rounding hides the descent: the largest error of a margin, in units of the tolerance.
+# Where rounding hides the descent, margins may err by so many times the tolerance of a gradient.
 ROUNDED_TOLERANCES = 100.0
-# How often rows outside the box are put at its bounds, where others may then leave it.
+# Rows outside the box are put at its bounds; others may leave it then, so this is repeated at most so often.
 MAX_MOVES_INSIDE = 10
-# By which D falls from one problem to the next.
+# D is divided by this from one problem to the next.
 RIDGE_FALL = 10.0
 
 

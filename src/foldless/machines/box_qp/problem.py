@@ -31,9 +31,8 @@ LOWER, FREE, UPPER = -1, 0, 1
 GRADIENT_TOLERANCE = 1e-10  # the natural size of a gradient is 1
 GRADIENT_ROUNDING = 64 * np.finfo(float).eps  # of a gradient, relative to its largest terms
 DIVISIBLE_RIDGE = 1e-6  # fraction of the mean diagonal above which one may divide by the ridge
-LEAST_RIDGE = (
-    1e-8  # fraction of the mean diagonal from which on a ridge alone makes systems solvable to enough digits
-)
+# From this fraction of the mean diagonal on, a ridge alone makes every system solvable to enough digits.
+LEAST_RIDGE = 1e-8
 PIVOT_ROUNDING = 10 * np.finfo(float).eps  # of a Cholesky pivot, per row and relative to the diagonal
 BISECTIONS = 200  # of the multiplier in a projection; more than doubles can tell apart
 
