@@ -20,7 +20,10 @@ from foldless.core.errors import (
     NoGainWarning,
 )
 from foldless.datasets import make_ripley
+from foldless.estimators.advice import no_gain_warning
 from foldless.estimators.registry import MACHINES
+from foldless.machines import SmoothMachine
+from foldless.machines.losses import Logistic
 
 TUNED = [name for name in MACHINES if name != "subset"]
 
@@ -126,6 +129,16 @@ def test_outputs_that_tell_rare_classes_apart_are_a_gain(rng):
 def test_a_constant_target_is_predicted_without_advice(rng):
     X = rng.normal(size=(60, 2))
     assert ConstantPredictionWarning not in advice(KernelRidgeRegressor(), X, np.full(60, 2.0))
+
+
+def test_a_loss_that_is_lower_by_chance_is_no_gain():
+    Y = np.where(np.arange(100) % 2, 1.0, -1.0)[:, None]
+    is_right = (np.arange(100) % 4 < 2)[:, None]
+    machine = SmoothMachine(Logistic())
+    # Half of the rows are wrong, as by a constant; the mean gain is 0.9 of its standard errors, then 3.3.
+    by_chance, clear = (np.where(is_right, right, -0.01) * Y for right in (0.012, 0.02))
+    assert isinstance(no_gain_warning(machine, Y, by_chance), NoGainWarning)
+    assert no_gain_warning(machine, Y, clear) is None
 
 
 def test_a_regularisation_at_its_bound_is_named(rng):

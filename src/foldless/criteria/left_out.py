@@ -7,7 +7,7 @@ and one to some of them.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.special import logsumexp
@@ -16,7 +16,7 @@ from foldless.core.contracts import Machine, Matrix, Vector
 from foldless.core.errors import Undefined
 from foldless.core.gram import Rows
 from foldless.core.standard_error import mean_and_error
-from foldless.core.targets import class_index, weighted_mean
+from foldless.core.targets import class_index, error_fraction, is_pm1, weighted_mean
 from foldless.criteria.derivatives.svm import span_margins
 from foldless.criteria.loo import loo_outputs
 from foldless.machines.base import row_weights
@@ -98,6 +98,47 @@ def _(machine: SoftmaxMachine, Y: Matrix) -> Matrix:
 @constant_outputs.register
 def _(machine: HingeSVM, Y: Matrix) -> Matrix:
     return np.sign(np.atleast_2d(np.average(Y, axis=0, weights=machine.loss_weights)))
+
+
+class Gain(NamedTuple):
+    """What left-out outputs gain over the best constant.
+
+    Attributes
+    ----------
+    loss, constant_loss : float
+        Their mean loss, and that of the constant.
+    error : float
+        Standard error of the difference.
+    is_right_more_often : bool
+        Whether fewer rows have the wrong class; True for numbers.
+    """
+
+    loss: float
+    constant_loss: float
+    error: float
+    is_right_more_often: bool
+
+    def exceeds(self, standard_errors: float) -> bool:
+        """Return whether the loss is lower than that of the constant by more than so many standard errors."""
+        return self.constant_loss - self.loss > standard_errors * self.error
+
+
+def gain_over_constant(machine: Machine, Y: Matrix, left_out: Matrix) -> Gain:
+    """Compare left-out outputs (n, k) with the best constant."""
+    constant = np.broadcast_to(constant_outputs(machine, Y), Y.shape)
+    ours, others = (LeftOutLosses.of(machine, Y, outputs) for outputs in (left_out, constant))
+    fewer_errors = not is_pm1(Y) or _is_right_more_often(Y, left_out, machine.loss_weights)
+    return Gain(ours.mean, others.mean, others.excess(ours)[1], fewer_errors)
+
+
+def _is_right_more_often(Y: Matrix, left_out: Matrix, weights: Vector | None) -> bool:
+    """Return whether more rows, by weight, have the right class than belong to the commonest one."""
+    group = class_index(Y)
+    commonest = Y[group == np.argmax(np.bincount(group, weights))][0]
+    outputs = (left_out, np.broadcast_to(commonest, Y.shape))
+    # The same function rounds both alike.
+    wrong, always_wrong = (error_fraction(Y, one, weights) for one in outputs)
+    return wrong < always_wrong
 
 
 @dataclass(frozen=True, eq=False)

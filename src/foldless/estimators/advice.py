@@ -18,8 +18,8 @@ from foldless.core.errors import (
     ManyParametersWarning,
     NoGainWarning,
 )
-from foldless.core.targets import class_index, error_fraction, is_pm1
-from foldless.criteria.left_out import LeftOutLosses, constant_outputs
+from foldless.core.targets import class_index, is_pm1
+from foldless.criteria.left_out import gain_over_constant
 from foldless.estimators.columns import ColumnCodes
 from foldless.kernels import Categorical, Columns
 from foldless.tuning.result import Selection
@@ -33,6 +33,8 @@ CATEGORY_MAX_LEVELS = 20
 BOUND_FRACTION = 1e-3
 # Predictions are constant if their standard deviation is below this fraction of that of the targets.
 CONSTANT_FRACTION = 1e-6
+# A lower loss of left-out rows may be chance up to so many standard errors.
+CHANCE_STANDARD_ERRORS = 2.0
 
 
 def warn_about(found: Iterable[AdviceWarning | None]) -> None:
@@ -117,12 +119,12 @@ def constant_warning(outputs: Matrix, Y: Matrix) -> ConstantPredictionWarning | 
 
 
 def no_gain_warning(machine: Machine, Y: Matrix, left_out: Matrix) -> NoGainWarning | None:
-    """Return a warning if left-out outputs (n, k) have no lower loss than the best constant, nor fewer errors if they are of classes."""
-    constant = np.broadcast_to(constant_outputs(machine, Y), Y.shape)
-    ours, others = (LeftOutLosses.of(machine, Y, outputs) for outputs in (left_out, constant))
-    if ours.mean < others.mean:
-        return None
-    if not is_pm1(Y):
-        return NoGainWarning(ours.mean, others.mean, "the mean")
-    wrong, always_wrong = (error_fraction(Y, z, machine.loss_weights) for z in (left_out, constant))
-    return None if wrong < always_wrong else NoGainWarning(ours.mean, others.mean, "the commonest class")
+    """Return a warning if left-out outputs (n, k) have no lower loss than the best constant, nor fewer errors if they are of classes.
+
+    Of classes a loss that is lower by what chance explains counts for nothing.
+    """
+    gain = gain_over_constant(machine, Y, left_out)
+    if is_pm1(Y):
+        helps = gain.is_right_more_often or gain.exceeds(CHANCE_STANDARD_ERRORS)
+        return None if helps else NoGainWarning(gain.loss, gain.constant_loss, "the commonest class")
+    return None if gain.exceeds(0.0) else NoGainWarning(gain.loss, gain.constant_loss, "the mean")

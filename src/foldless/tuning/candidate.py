@@ -15,7 +15,6 @@ from foldless.core.errors import Undefined
 from foldless.core.memo import cached_property
 from foldless.criteria.base import Criterion
 from foldless.criteria.loo import LOO
-from foldless.criteria.span import SmoothedSpan, Span
 from foldless.searches.base import Search
 from foldless.searches.lbfgs import LBFGS
 from foldless.searches.scan import Scan
@@ -23,7 +22,14 @@ from foldless.tuning.fit_after import FitAfterSearch, fit_as_given
 from foldless.tuning.guard import warn_if_at_bound, warn_if_cut_short
 from foldless.tuning.last_fit import LastFit
 from foldless.tuning.objective import Objective
-from foldless.tuning.pilot import MIN_CLASSES, PilotMachine, log_ratios, pilot_of, searched_columns
+from foldless.tuning.pilot import (
+    MIN_CLASSES,
+    PilotMachine,
+    is_piloted,
+    log_ratios,
+    pilot_of,
+    searched_columns,
+)
 from foldless.tuning.problem import Problem
 from foldless.tuning.result import Selection
 from foldless.tuning.row_blocks import BlockObjective, some_rows
@@ -37,8 +43,6 @@ from foldless.tuning.staged_search import StagedSearch
 SCAN_ROWS = 125
 # What the scan may leave of the variance of the labels, so that its good starts, and no others, are those of the machine.
 EXPLAINED_MAX_LOSS = 0.5
-# Criteria, all about left-out rows, whose optimum lies near that of the least-squares machine.
-PILOTED_CRITERIA = (LOO, Span, SmoothedSpan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,8 +197,7 @@ class CandidateTuner:
         machine = self._pilot_machine
         if machine is None or self._has_many_classes or not len(kernel.theta):
             return None
-        shift = np.r_[np.zeros(len(kernel.theta)), machine.ratios.C]
-        moved = replace(space, starts=[start + shift for start in space.starts])
+        moved = space.with_shifted_C(machine.ratios.C)
         rows = some_rows(self.Y, np.random.default_rng(self.seed), SCAN_ROWS)
         problem = replace(self.problem, machine=machine, criterion=LOO())
         pilot = replace(self.staged, problem=problem, search=Scan())
@@ -250,7 +253,7 @@ class CandidateTuner:
         by_default = self.search.name == LBFGS.name and self.search.n_starts == 1 and self.starts is None
         if not (by_default and self.tune_machine) or self.roughly:
             return None
-        piloted = isinstance(self.criterion, PILOTED_CRITERIA) and self.machine.fits_on_blocks
+        piloted = is_piloted(self.criterion) and self.machine.fits_on_blocks
         return pilot_of(self.machine, self.Y.shape[1]) if piloted else None
 
     @property

@@ -11,6 +11,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from foldless.core.contracts import Machine, Outcome, Reading, Step, Stop
 from foldless.core.errors import MissingVerb, Undefined
 from foldless.criteria.base import Criterion
+from foldless.criteria.left_out import left_out_outputs
 from foldless.grams.cells import CellTree
 from foldless.tuning.forms import FittedForm
 from foldless.tuning.guard import warn_if_fooled
@@ -22,10 +23,14 @@ from foldless.tuning.pilot import PilotMachine
 from foldless.tuning.polish import POLISH_MAX_EVALUATIONS
 from foldless.tuning.problem import Problem
 from foldless.tuning.result import Selection
-from foldless.tuning.row_blocks import BlockObjective
+from foldless.tuning.row_blocks import BlockObjective, Rows
 from foldless.tuning.run_options import RunOptions
 from foldless.tuning.stage import Stage, StageObjective
 from foldless.tuning.staged_search import StagedSearch
+from foldless.tuning.wider_search import gains_little, search_wider
+
+# A search, the fit after it, and the outcome of both.
+Fit = tuple[Stage, FittedForm, Outcome]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,16 +62,25 @@ class FitAfterSearch:
         return self.staged.problem
 
     def to_all_rows(self, stage: Stage) -> Selection:
-        """Fit all rows at the best point of a stage; where nearest neighbours do better, search near them and fit again."""
+        """Fit all rows at the best point of a stage; where a constant or nearest neighbours do as well, search on and fit again."""
         form, outcome = self.fit(stage)
         # Without left-out outputs nothing can be compared, and a second fit that fails leaves the first one.
-        with suppress(*UNDEFINED_ERRORS, MissingVerb):
-            stage, form, outcome = self.closer(stage, form, outcome)
+        for improved in (self.wider, self.closer):
+            with suppress(*UNDEFINED_ERRORS, MissingVerb):
+                stage, form, outcome = improved(stage, form, outcome)
         warn_if_fooled(self.problem, self.kernel, form, stage.outcome, stage.objective)
         problem, form = corrected(self.problem, stage, form)
         return selection_of(problem, self.kernel, with_penalty(problem, form), outcome, stage.steps)
 
-    def closer(self, stage: Stage, form: FittedForm, outcome: Outcome) -> tuple[Stage, FittedForm, Outcome]:
+    def wider(self, stage: Stage, form: FittedForm, outcome: Outcome) -> Fit:
+        """Return the fit or, where it is hardly better than a constant, the better one of it and a fit after a search on more rows."""
+        problem = self.problem
+        if not gains_little(problem.machine, problem.Y, form.left_out):
+            return stage, form, outcome
+        wide = search_wider(self.staged, self.kernel, stage, self.begun, self.section)
+        return self._better((stage, form, outcome), wide, self.last_fit)
+
+    def closer(self, stage: Stage, form: FittedForm, outcome: Outcome) -> Fit:
         """Return the fit or, where nearest neighbours do better, the better one of it and a fit after a search near them."""
         problem, Y = self.problem, self.problem.Y
         neighbours = Neighbours.of(self.kernel, problem.X, Y, problem.machine, problem.seed)
@@ -74,14 +88,18 @@ class FitAfterSearch:
             return stage, form, outcome
         missed = neighbours.missed(Y, left_out)
         near = search_near(self.staged, self.kernel, missed, stage, self.begun, self.section)
-        if near is not None:
-            local = replace(self, last_fit=near_fit(self.last_fit, problem.machine))
-            again, outcome_again = local.fit(near)
-            outcome = replace(outcome, trace=outcome_again.trace)
-            if is_better(again, form, problem.machine, Y):
-                stage, form, outcome = near, again, outcome_again
-        warn_of_neighbours(neighbours, form, Y)
-        return stage, form, outcome
+        found = self._better((stage, form, outcome), near, near_fit(self.last_fit, problem.machine))
+        warn_of_neighbours(neighbours, found[1], Y)
+        return found
+
+    def _better(self, before: Fit, stage: Stage | None, last_fit: LastFit) -> Fit:
+        """Return a fit or, if it is better, the one after another search; the trace is that of both."""
+        if stage is None:
+            return before
+        again, outcome = replace(self, last_fit=last_fit).fit(stage)
+        if is_better(again, before[1], self.problem.machine, self.problem.Y):
+            return stage, again, outcome
+        return before[0], before[1], replace(before[2], trace=outcome.trace)
 
     def fit(self, stage: Stage) -> tuple[FittedForm, Outcome]:
         """Fit all rows at the best point of a stage, in the form that suits them."""
@@ -116,7 +134,7 @@ class FitAfterSearch:
         return None
 
     def to_block(self, stage: Stage) -> Selection:
-        """Fit one block of rows at the best point of a stage; where nearest neighbours do far better, of a search near them.
+        """Fit one block of rows at the best point of a stage; where that misses something, of a search on more rows or near neighbours.
 
         The criterion is that of the whole stage.
         """
@@ -125,11 +143,21 @@ class FitAfterSearch:
         if rows is None and searched.n_rows < len(self.problem.Y):
             return selection
         rows = np.arange(len(self.problem.Y)) if rows is None else rows
+        if self._gains_little_on(rows, selection.solution):
+            wide = search_wider(self.staged, self.kernel, stage, self.begun, self.section)
+            return selection if wide is None else self.to_first_block(wide)
         missed = missed_in_block(self.problem, self.kernel, selection, rows)
         if not len(missed):
             return selection
         near = search_near(self.staged, self.kernel, missed, stage, self.begun, self.section)
         return selection if near is None else self.to_first_block(near)
+
+    def _gains_little_on(self, rows: Rows, solution: Any) -> bool:
+        """Return whether the fit to some rows is hardly better than a constant; False if that is not known."""
+        with suppress(*UNDEFINED_ERRORS, MissingVerb):
+            machine = self.problem.machine.on_rows(rows)
+            return gains_little(machine, self.problem.Y[rows], left_out_outputs(solution))
+        return False
 
     def to_first_block(self, stage: Stage) -> Selection:
         """Fit one block of rows at the best point of a stage."""

@@ -20,12 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foldless.core.contracts import Machine, Matrix, Vector
+from foldless.criteria.base import Criterion
+from foldless.criteria.loo import LOO
+from foldless.criteria.span import SmoothedSpan, Span
 from foldless.machines.lssvm import LSSVM
 from foldless.machines.smooth import SmoothMachine
 from foldless.machines.svm import SupportVectorMachine
 
 # Classes from which on the pilot searches; with fewer it evaluates the starts.
 MIN_CLASSES = 3
+# Criteria, all about left-out rows, whose optimum lies near that of the least-squares machine.
+PILOTED_CRITERIA = (LOO, Span, SmoothedSpan)
 # Classes against the rest on which the machine itself searches: those with most rows, which carry most of the loss.
 SEARCHED_CLASSES = 4
 
@@ -77,6 +82,11 @@ def pilot_of(machine: Machine, n_columns: int) -> PilotMachine | None:
         return None
     C = float(np.exp(machine.theta[0] - ratios.C))
     return PilotMachine(C, machine.bias, weights, row_counts=machine.row_counts, ratios=ratios)
+
+
+def is_piloted(criterion: Criterion) -> bool:
+    """Return whether what is good for the pilot is good by a criterion of the machine."""
+    return isinstance(criterion, PILOTED_CRITERIA)
 
 
 def searched_columns(Y: Matrix) -> NDArray[np.intp]:

@@ -89,6 +89,11 @@ class SearchSpace:
         low, high = (np.r_[start[:p], bound[p:]] for bound in (self.box.low, self.box.high))
         return replace(self, box=Box(low, high), starts=[start])
 
+    def with_shifted_C(self, change: float) -> "SearchSpace":
+        """Return the space with another log C of every start."""
+        shift = np.r_[np.zeros(self.n_kernel_parameters), change]
+        return replace(self, starts=[start + shift for start in self.starts])
+
     def kernels_of(self, points: Sequence[Vector], theta: Vector) -> list[Vector]:
         """Return the kernels at some points, each once, with the regularisation of ``theta``."""
         p = self.n_kernel_parameters
