@@ -22,6 +22,7 @@ SPENT = {
         50, 55
     ): "the starts of a search, their scan by a least-squares machine with two classes, the tolerance of a descent, and "
     "(50 to 53) an even number of blocks of rows",
+    range(55, 59): "how accurate the first stage of a search is, and searches on parts of the rows",
     range(
         60, 71
     ): "the default criterion of KernelSVC for either loss, and (70) when landmarks are as good as the whole matrix",

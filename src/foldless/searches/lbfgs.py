@@ -34,7 +34,7 @@ GRADIENT_TOLERANCE_FACTOR = 0.1
 # A descent whose gradient is not small ends after so many small gains, or so many steps that gain nothing, in a row.
 MAX_SMALL_GAINS, MAX_REJECTED_STEPS = 3, 12
 # On parts of the rows a descent ends when it can gain no more than so many nats in all, or this in units of the scale if that is less.
-SEARCH_NATS, MAX_SEARCH_TOLERANCE = 0.5, 1e-3
+SEARCH_NATS, MAX_SEARCH_TOLERANCE = 1.0, 1e-2
 # Longest step in log units.
 MAX_STEP = 3.0
 # A parameter counts as no flatter than this fraction of the steepest one.

@@ -17,8 +17,10 @@ from foldless.tuning.run_options import RunOptions
 from foldless.tuning.search_space import SearchSpace
 from foldless.tuning.stage import Stage, StageObjective, operations
 
-# A rough search is as accurate as one on so many rows, or more.
-ROUGH_SEARCH_ROWS = 2000
+# Searches on parts of the rows are as accurate as one on so many rows, or more; a rough search on all rows too.
+PARTS_ACCURACY_ROWS, ROUGH_ACCURACY_ROWS = 1000, 4000
+# The first of several stages is less accurate, since its optimum is only where the next stage begins.
+FIRST_STAGE_ACCURACY_ROWS = 100
 # Searches that follow the first one because its criterion was wrong at the point found.
 MAX_CORRECTIONS = 5
 # Evaluations of such a search where there are several blocks of rows.
@@ -148,9 +150,16 @@ class StagedSearch:
         # The curvature of the pilot's criterion is not that of the machine's own.
         if leading is not None and objective.n_separate_fits == leading.objective.n_separate_fits:
             search = search.near_optimum(leading.steps)
-        if self.roughly or objective.rows_at_once < len(self.problem.Y):
-            search = search.with_search_accuracy(max(objective.n_rows, ROUGH_SEARCH_ROWS * self.roughly))
+        if self._is_first_of_several(objective) and not self.roughly:
+            search = search.with_search_accuracy(FIRST_STAGE_ACCURACY_ROWS)
+        elif self.roughly or objective.rows_at_once < len(self.problem.Y):
+            least = ROUGH_ACCURACY_ROWS if self.roughly else PARTS_ACCURACY_ROWS
+            search = search.with_search_accuracy(max(objective.n_rows, least))
         return replace(self, search=search)
+
+    def _is_first_of_several(self, objective: StageObjective) -> bool:
+        first, *others = self.problem.stages
+        return bool(others) and objective.n_rows == sum(len(rows) for rows in first)
 
     def _run(
         self,
