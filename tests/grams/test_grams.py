@@ -98,6 +98,7 @@ def test_the_quick_covariance_is_the_covariance_where_weights_matter(bias, rank)
     factor = DenseGram(F @ F.T).factor(w, bias)
     assert factor.has_quick_covariance
     near(factor.quick_covariance(M), covariance(F @ F.T, w, bias) @ M)
+    near(factor.quick_covariance(M[:, 0]), covariance(F @ F.T, w, bias) @ M[:, 0])
     for too_small in (weights("zeros"), 1e-12 * w):
         assert not DenseGram(F @ F.T).factor(too_small, bias).has_quick_covariance
 

@@ -83,6 +83,18 @@ def test_the_factors_of_a_warm_start_suffice_close_to_the_optimum():
     np.testing.assert_allclose(found, optimum, rtol=0, atol=1e-14)
 
 
+def test_chords_end_where_they_are_told_to():
+    start = first_state(True)
+    optimum = minimise(start, 1e-18, "here")[0]
+    errors = []
+    for tolerance in (1e-6, 1e-12):
+        found, _ = minimise(start, 1e-18, "here", start.at(optimum + 1e-2), chord_tolerance=tolerance)
+        # The Hessian is at least the identity, so that the decrement bounds the squared distance; the chord itself shortens it.
+        errors.append(np.sum((found - optimum) ** 2))
+        assert errors[-1] <= tolerance
+    assert errors[1] < errors[0]
+
+
 @pytest.mark.parametrize("scale", [1.0, 10.0, 100.0])
 @pytest.mark.parametrize("reach", [0.3, 3.0])
 @pytest.mark.parametrize("seed", range(10))

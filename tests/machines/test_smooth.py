@@ -38,6 +38,22 @@ def solve(gram, y, C=1.0, bias=True, start=None, **options):
     return SmoothMachine(Logistic(), C=C, bias=bias, **options).solve(gram, y[:, None], start).columns[0]
 
 
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3, 1e6])
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("width", [0.3, 3.0, 30.0])
+def test_a_fit_while_searching_is_right_to_seven_digits(form, C, bias, width):
+    """A decrement d bounds the squared error of the outputs by d, weighted with the curvatures; one of 1e-14 per row ends a fit."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = np.where(X[:, 0] + 0.3 * rng.normal(size=60) > 0, 1.0, -1.0)
+    gram, machine = form(RBF(width)(X)), SmoothMachine(Logistic(), C, bias)
+    exact = machine.solve(gram, y[:, None]).columns[0]
+    elsewhere = SmoothMachine(Logistic(), 2 * C, bias).solve(gram, y[:, None])
+    for start in (None, elsewhere.start):
+        found = machine.with_search_accuracy.solve(gram, y[:, None], start).columns[0]
+        assert exact.w @ (found.z - exact.z) ** 2 <= 1e-14 * len(y)
+
+
 def test_reference_fit_of_set_1(form):
     s = solve(form(K1), Y1, C=2.0)
     z = ".2815188955 1.0189847387 .8349059054 .8790621297 .1946762135 -.0774398946 .6495981452 .4271881891"

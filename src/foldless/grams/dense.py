@@ -396,7 +396,7 @@ class DenseFactor(Factor):
 
     def quick_covariance(self, M: Matrix) -> Matrix:
         """Return ``V M`` for weights that matter everywhere, by eq. (2) and without products with K."""
-        s = self.s[:, None]
+        s = self.s if M.ndim == 1 else self.s[:, None]
         VM = M / s
         VM -= solve_lower(self.L, solve_lower(self.L, VM), transposed=True)
         VM /= s

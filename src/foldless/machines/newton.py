@@ -25,6 +25,7 @@ from foldless.core.errors import Undefined
 
 FINAL_DECREMENT = 1e-20  # per row, of a final fit
 SEARCH_DECREMENT = 1e-10  # per row, while searching: outputs are then right to about five digits
+SEARCH_CHORD_DECREMENT = 1e-14  # per row, of a chord that ends a fit while searching: seven digits
 FULL_STEP_DECREMENT = (
     1e-9  # relative to the objective; full steps are safe below, and rounding hides their decrease
 )
@@ -67,7 +68,11 @@ class NewtonState(Protocol):
 
 
 def minimise(
-    state: NewtonState, tolerance: float, where: str, warm: NewtonState | None = None
+    state: NewtonState,
+    tolerance: float,
+    where: str,
+    warm: NewtonState | None = None,
+    chord_tolerance: float | None = None,
 ) -> tuple[Matrix, int]:
     """Return the minimiser and the number of iterations.
 
@@ -82,9 +87,13 @@ def minimise(
     warm : NewtonState, optional
         Stands for the solution of another problem, and need not be a point of this one. The Newton step from it leads to one; if
         that is better than ``state``, it is the start.
+    chord_tolerance : float, optional
+        Largest decrement of a chord that leads to a solution. A last Newton step squares the error and so leaves a decrement far
+        below its tolerance; chords must arrive there themselves, by default at the square of the tolerance.
     """
+    chord_tolerance = tolerance**2 if chord_tolerance is None else chord_tolerance
     if warm is not None:
-        state, is_solved = _after_warm_step(state, warm, tolerance)
+        state, is_solved = _after_warm_step(state, warm, chord_tolerance)
         if is_solved:
             return state.point, 0
     model, last, warm = warm or state, np.inf, None
@@ -106,7 +115,7 @@ def minimise(
         if following is None and relative > STALLED_DECREMENT:
             raise Undefined(f"no Newton step lowers the objective ({where}).")
         last = decrement if following is None else np.inf
-        state, is_solved = _after_chords(model, following or state.at(target), decrement, tolerance)
+        state, is_solved = _after_chords(model, following or state.at(target), decrement, chord_tolerance)
         if is_solved:
             return state.point, iteration
     raise Undefined(f"the Newton iteration did not converge in {MAX_ITERATIONS} steps ({where}).")
@@ -135,8 +144,7 @@ def _after_chords(
         Largest decrement of a solution.
     """
     before = state
-    # A last Newton step squares the error and so leaves a decrement far below the tolerance; chords must arrive there themselves.
-    goal = max(tolerance**2, ROUNDED_DECREMENT * max(1.0, state.value))
+    goal = max(tolerance, ROUNDED_DECREMENT * max(1.0, state.value))
     while (target := model.chord_point(state)) is not None:
         decrement, following = state.decrement(target), state.at(target)
         if not decrement <= CHORD_SHRINKAGE * last:

@@ -40,7 +40,7 @@ from foldless.machines.coefficients import loses_digits, range_gram
 from foldless.machines.columnwise import ColumnwiseSolutions
 from foldless.machines.losses.protocols import SmoothLoss
 from foldless.machines.nearby_fits import TINY, Model, NearbyFits
-from foldless.machines.newton import FINAL_DECREMENT, SEARCH_DECREMENT, minimise
+from foldless.machines.newton import FINAL_DECREMENT, SEARCH_CHORD_DECREMENT, SEARCH_DECREMENT, minimise
 
 # Outputs are foretold for changes of log C up to this one.
 MAX_LOG_C_CHANGE = 3.0
@@ -88,6 +88,11 @@ class SmoothMachine(MachineWithC):
     def with_search_accuracy(self) -> Self:
         """The machine at the lower accuracy that suffices while searching."""
         return replace(self, decrement=max(self.decrement, SEARCH_DECREMENT))
+
+    @property
+    def is_for_search(self) -> bool:
+        """Whether the accuracy is that of a search."""
+        return self.decrement >= SEARCH_DECREMENT
 
     @property
     def fits_columns_together(self) -> bool:
@@ -185,6 +190,7 @@ class SmoothMachine(MachineWithC):
             self.decrement * float(v.sum()),
             f"C = {self.C:.3g}",
             None if start is None else problem.with_outputs(start.outputs(self.C)),
+            SEARCH_CHORD_DECREMENT * float(v.sum()) if self.is_for_search else None,
         )
         return SmoothSolution(gram, self, y, v, z, n_iterations)
 
@@ -288,7 +294,9 @@ class _State:
     def chord_point(self, other: "_State") -> Matrix:
         """Return ``[beta, z]`` after a step from another state with ``V`` and ``W`` of this one; eq. (3)."""
         r = other.a - other.point[0]
-        dz = self._covariance(r)
+        # Cheap products lose digits that a search has no use for.
+        covariance = self._cheap_covariance if self.problem.machine.is_for_search else self._covariance
+        dz = covariance(r)
         return other.point + np.array([r - self.w * dz, dz])
 
     def conjugate_point(self, other: "_State") -> Matrix | None:
