@@ -49,6 +49,9 @@ class State:
     def conjugate_point(self, other):
         return None
 
+    def plane_point(self, target):
+        return None
+
     def decrement(self, target):
         return float(-self.gradient @ (target - self.point))
 

@@ -308,7 +308,7 @@ def test_many_large_columns_do_not_keep_their_factors(monkeypatch):
     X, Y = five_classes()
     gram, machine = DenseGram(RBF(1.0)(X)), SmoothMachine(Logistic(), C=10.0)
     kept = machine.solve(gram, Y).columns[0]
-    monkeypatch.setattr(smooth, "TILED_MIN_ROWS", 50)
+    monkeypatch.setattr(smooth, "KEPT_BYTES", 2 * 5 * 8 * len(X) ** 2 - 1)
     dropped = machine.solve(gram, Y).columns[0]
     for column in (kept, dropped):
         assert np.all(column.one_minus_leverage > 0)
@@ -317,7 +317,16 @@ def test_many_large_columns_do_not_keep_their_factors(monkeypatch):
     assert "factor" not in vars(dropped)
     # Whoever needs it later gets another.
     assert np.array_equal(dropped.covariance(dropped.a), kept.covariance(kept.a))
+    assert "factor" in vars(dropped)
+    with dropped.holding_factor():
+        assert np.all(dropped.V > 0)
+        assert "factor" in vars(dropped)
+    assert "factor" not in vars(dropped)
+    # A single column keeps its own, and a search those of small blocks.
     assert machine.solve(gram, Y[:, :1]).columns[0].keeps_factor
+    assert machine.with_search_accuracy.solve(gram, Y).columns[0].keeps_factor
+    monkeypatch.setattr(smooth, "TILED_MIN_ROWS", 50)
+    assert not machine.with_search_accuracy.solve(gram, Y).columns[0].keeps_factor
 
 
 def test_a_column_of_one_class_has_no_optimum_among_others_either(monkeypatch):

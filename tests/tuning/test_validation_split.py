@@ -29,9 +29,9 @@ def tune(data, search, **options):
 
 def test_the_step_kept_is_the_best_on_the_rows_held_out(noisy):
     X, Y = noisy
-    search = EarlyStopping(LBFGS(), 0.3, seed=4)
+    search = EarlyStopping(LBFGS(), 0.3, seed=1)
     chosen = tune(noisy, search)
-    train, test = set_aside(Y, 0.3, 4)
+    train, test = set_aside(Y, 0.3, 1)
     plain = tune((X[train], Y[train]), LBFGS())
     costs = [
         held_out_cost(plain.objective, s.theta, X[test], Y[test])

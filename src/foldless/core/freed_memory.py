@@ -12,6 +12,8 @@ import numpy as np
 
 # The largest block whose size glibc learns from, less the room for its own notes.
 LEARNED_BYTES = 2**25 - 2**16
+# What glibc then keeps.
+KEPT_BYTES = 2**26
 
 
 @cache

@@ -130,7 +130,7 @@ class LOO(Criterion):
             return replace(self, refit_rows=())
         if solution.gram.n > CHECK_MAX_ROWS:
             return self
-        of_columns = side_by_side([partial(second_step_changes, column) for column in columns])
+        of_columns = side_by_side([partial(_second_step_changes, column) for column in columns])
         changes, totals = zip(*of_columns, strict=True)
         total = sum(totals)
         if sum(float(np.sum(change)) for change in changes) <= MAX_SECOND_STEPS * total:
@@ -231,6 +231,12 @@ class LOO(Criterion):
         outputs = np.column_stack([loo_outputs(column) for column in solution.columns])
         value = error_fraction(solution.Y, outputs, solution.columns[0].C)
         return Reading(value, parts={"loo_error": value})
+
+
+def _second_step_changes(column: SmoothSolution) -> tuple[Vector, float]:
+    """Return what second steps change, with the factor that the column is read from."""
+    with column.holding_factor():
+        return second_step_changes(column)
 
 
 def _error_reading(solution: SupportSolution, wrong: NDArray[np.bool_]) -> Reading:

@@ -23,7 +23,8 @@ from foldless.core.conjugate_gradients import Solved, dots, solve_near
 from foldless.core.contracts import Matrix, Vector
 from foldless.core.memo import cached_property
 from foldless.machines.losses.protocols import SmoothLoss
-from foldless.machines.newton import FULL_STEP_DECREMENT, STALLED_DECREMENT
+from foldless.machines.newton import FULL_STEP_DECREMENT, PLANE_DECREMENT, STALLED_DECREMENT
+from foldless.machines.step_plane import best_in_plane
 
 MAX_NEWTON_STEPS, MAX_HALVINGS, MAX_CONJUGATE_STEPS = 20, 10, 100
 # What conjugate gradients leave of the decrement of a step: this fraction, or the decrement itself if that is less.
@@ -112,7 +113,7 @@ class NearbyFits:
         decrement : float
             Largest decrement of a fit that the factorisation of its own Hessian would have found.
         renewed : callable, optional
-            Given the curvatures of the fits, it returns a model that suits them.
+            Given the curvatures of the fits, it returns a model that suits them; for fits that begin far from their end.
         """
         goal = INEXACT_FRACTION * decrement
         z, beta, is_solved = self.z.copy(), self.beta.copy(), np.zeros(self.z.shape[1], bool)
@@ -124,7 +125,8 @@ class NearbyFits:
             # Where the decrement does not shrink any more, rounding is all that is left.
             stalls = (relative <= STALLED_DECREMENT) & (found >= last)
             is_last = step.is_solved & ((found <= goal) | (stalls & (found <= decrement)))
-            points = points._moved(step, relative > FULL_STEP_DECREMENT)
+            is_long = (relative > PLANE_DECREMENT) & (renewed is not None)
+            points = points._moved(step, relative > FULL_STEP_DECREMENT, is_long)
             z[:, left], beta[:, left], is_solved[left] = points.z, points.beta, is_last
             goes_on = ~is_last & ~stalls & np.isfinite(found)
             if not goes_on.any():
@@ -150,8 +152,11 @@ class NearbyFits:
         """Solve ``(V^{-1} + D) X = B`` of eq. (1)."""
         return solve_near(self.model.V, self.w - self.model.w[:, None], B, error, MAX_CONJUGATE_STEPS)
 
-    def _moved(self, step: Solved, must_fall: NDArray[np.bool_]) -> Self:
-        """Return the points after a step, which is halved as long as an objective that must fall does not."""
+    def _moved(self, step: Solved, must_fall: NDArray[np.bool_], is_long: NDArray[np.bool_]) -> Self:
+        """Return the points after a step, which is halved as long as an objective that must fall does not.
+
+        After long steps they are the best points in the plane of the step, where these are better.
+        """
         slope, fraction = step.s - self.model.w[:, None] * step.x, np.ones(len(must_fall))
         for _ in range(MAX_HALVINGS):
             new = replace(self, z=self.z + fraction * step.x, beta=self.beta + fraction * slope)
@@ -159,4 +164,9 @@ class NearbyFits:
             if not rises.any():
                 break
             fraction = np.where(rises, fraction / 2, fraction)
-        return new
+        if not is_long.any():
+            return new
+        z, beta = best_in_plane(self.loss, self.y, self.v, (self.z, self.beta), (step.x, slope))
+        found = replace(self, z=z, beta=beta)
+        is_better = is_long & (found.value < new.value)
+        return replace(self, z=np.where(is_better, z, new.z), beta=np.where(is_better, beta, new.beta))

@@ -31,6 +31,7 @@ FULL_STEP_DECREMENT = (
 )
 STALLED_DECREMENT = 1e-6  # relative to the objective; above, an objective that no step lowers is an error
 MAX_ITERATIONS = 200
+PLANE_DECREMENT = 1e-4  # relative to the objective; longer steps look for the best point in their plane
 SHORTEST_STEP = 1e-10  # as a fraction of the full step
 CHORD_SHRINKAGE = 0.1  # of the decrement by one chord; a chord that gains less is the last with its factors
 ROUNDED_DECREMENT = 1e-30  # relative to the objective; no step makes it smaller
@@ -62,6 +63,9 @@ class NewtonState(Protocol):
 
     def conjugate_point(self, other: Self) -> Matrix | None:
         """Return where a Newton step from ``other`` leads, nearly, with the factors of this state; None if those do not help."""
+
+    def plane_point(self, target: Matrix) -> Matrix | None:
+        """Return where the objective is least, nearly, among multiples of the point and the step to ``target``; None if that takes long."""
 
     def decrement(self, target: Matrix) -> float:
         """Return minus the gradient times the step to ``target``."""
@@ -114,6 +118,9 @@ def minimise(
         following = None if relative <= FULL_STEP_DECREMENT else _damped(state, target)
         if following is None and relative > STALLED_DECREMENT:
             raise Undefined(f"no Newton step lowers the objective ({where}).")
+        # Conjugate gradients lose digits, and a plane through what they find would multiply the loss.
+        if following is not None and model is state and relative > PLANE_DECREMENT:
+            following = _in_plane(state, target, following)
         last = decrement if following is None else np.inf
         state, is_solved = _after_chords(model, following or state.at(target), decrement, chord_tolerance)
         if is_solved:
@@ -173,3 +180,12 @@ def _damped(state: NewtonState, target: Matrix) -> NewtonState | None:
             return new
         fraction /= 2
     return None
+
+
+def _in_plane(state: NewtonState, target: Matrix, following: NewtonState) -> NewtonState:
+    """Return the best state in the plane of a step to ``target`` if that is better than ``following``."""
+    best = state.plane_point(target)
+    if best is None:
+        return following
+    found = state.at(best)
+    return found if found.value < following.value and found.is_curved else following

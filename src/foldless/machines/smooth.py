@@ -21,7 +21,8 @@ References
    regression*, (2)-(14).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, NamedTuple, Self
@@ -29,6 +30,7 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 
 from foldless.core.conjugate_gradients import solve_near
+from foldless.core.freed_memory import KEPT_BYTES
 from foldless.core.gram import Factor, Gram, Matrix, Rows, Vector
 from foldless.core.linalg import TILED_MIN_ROWS
 from foldless.core.memo import cached_property
@@ -41,6 +43,7 @@ from foldless.machines.columnwise import ColumnwiseSolutions
 from foldless.machines.losses.protocols import SmoothLoss
 from foldless.machines.nearby_fits import TINY, Model, NearbyFits
 from foldless.machines.newton import FINAL_DECREMENT, SEARCH_CHORD_DECREMENT, SEARCH_DECREMENT, minimise
+from foldless.machines.step_plane import best_in_plane
 
 # Outputs are foretold for changes of log C up to this one.
 MAX_LOG_C_CHANGE = 3.0
@@ -48,6 +51,8 @@ MAX_LOG_C_CHANGE = 3.0
 CONJUGATE_STEPS_PER_ROW, MIN_CONJUGATE_STEPS = 1 / 150, 6
 # What conjugate gradients leave of the decrement of a Newton step: this fraction, or the decrement itself if that is less.
 CONJUGATE_ERROR = 0.01
+# Rows from which on the plane of a step is searched.
+PLANE_MIN_ROWS = 300
 # Columns and rows from which on steps for all columns together are cheaper than steps for each.
 TOGETHER_MIN_COLUMNS, TOGETHER_MIN_ROWS = 3, 600
 # Smallest curvature of their model, in units of the precision of the prior. Less would change little, but lose digits.
@@ -137,7 +142,9 @@ class SmoothMachine(MachineWithC):
             for y, start, z in zip(Y.T, starts, together, strict=True)
         ]
         columns = side_by_side(tasks)
-        if len(columns) > 1 and gram.dense and gram.n >= TILED_MIN_ROWS:
+        # Searches read gradients from the factors of their small blocks.
+        n_kept = 0 if self.is_for_search and gram.n < TILED_MIN_ROWS else len(columns)
+        if n_kept > 1 and gram.dense and 2 * n_kept * 8 * gram.n**2 > KEPT_BYTES:
             columns = [replace(column, keeps_factor=False) for column in columns]
         return SmoothSolutions(tuple(columns))
 
@@ -311,6 +318,14 @@ class _State:
         dz, s = found.x[:, 0], found.s[:, 0]
         return other.point + np.array([s - self.w * dz, dz]) if found.is_solved[0] else None
 
+    def plane_point(self, target: Matrix) -> Matrix | None:
+        """Return ``[beta, z]`` of the best point in the plane of a step; None where a factorisation takes no longer than that."""
+        if self.problem.gram.n < PLANE_MIN_ROWS:
+            return None
+        p, (beta, z), (dbeta, dz) = self.problem, self.point[:, :, None], (target - self.point)[:, :, None]
+        found = best_in_plane(p.machine.loss, p.y[:, None], p.v[:, None], (z, beta), (dz, dbeta))
+        return np.array([found[1][:, 0], found[0][:, 0]])
+
     def _covariance(self, r: Vector) -> Vector:
         return self.problem.machine.C * self._factor.covariance(r)
 
@@ -345,7 +360,8 @@ class SmoothSolution:
     n_iterations : int
         Newton steps that were needed, without the first one of a warm start; none if the column was found together with others.
     keeps_factor : bool, default=True
-        Whether the factor stays in memory after its diagonals were read. Those of many large columns would fill it.
+        Whether the factor stays in memory after its diagonals were read. Those of many large columns would fill it, and fresh memory
+        takes longer to come by than a factorisation.
     """
 
     gram: Gram
@@ -433,9 +449,23 @@ class SmoothSolution:
     def _diagonals(self) -> tuple[Vector, Vector]:
         """The diagonals of the factor's covariance, and of its inverse."""
         found = self.factor.covariance_diag(), self.factor.inverse_diag()
-        if not self.keeps_factor:
-            self.__dict__.pop("factor", None)
+        self._release_factor()
         return found
+
+    @contextmanager
+    def holding_factor(self) -> Iterator[None]:
+        """Keep the factor until the block ends, whatever becomes of it then."""
+        self.__dict__["_is_held"] = True
+        try:
+            yield
+        finally:
+            self.__dict__["_is_held"] = False
+            self._release_factor()
+
+    def _release_factor(self) -> None:
+        """Give the memory of the factor back, unless it is kept; it is made again when it is needed."""
+        if not (self.keeps_factor or self.__dict__.get("_is_held")):
+            self.__dict__.pop("factor", None)
 
     def covariance(self, M: Matrix) -> Matrix:
         """Return ``V M``."""

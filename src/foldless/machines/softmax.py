@@ -255,6 +255,9 @@ class _State:
     def conjugate_point(self, other: "_State") -> None:
         """Return None: a factorisation costs little beside the products."""
 
+    def plane_point(self, target: Matrix) -> None:
+        """Return None: every point in the plane would need curvatures that are matrices."""
+
     def chord_point(self, other: "_State") -> Matrix:
         """Return the coefficients after a step from another state with the Hessian of this one."""
         return other.point - self._solved(other.gradient)

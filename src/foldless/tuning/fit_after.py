@@ -69,7 +69,7 @@ class FitAfterSearch:
             with suppress(*UNDEFINED_ERRORS, MissingVerb):
                 stage, form, outcome = improved(stage, form, outcome)
         warn_if_fooled(self.problem, self.kernel, form, stage.outcome, stage.objective)
-        problem, form = corrected(self.problem, stage, form)
+        problem = replace(self.problem, criterion=form.criterion)
         return selection_of(problem, self.kernel, with_penalty(problem, form), outcome, stage.steps)
 
     def wider(self, stage: Stage, form: FittedForm, outcome: Outcome) -> Fit:
@@ -112,7 +112,8 @@ class FitAfterSearch:
             return self.problem.at(self.kernel, polished.outcome.best.theta)
 
         free = len(stage.outcome.best.theta) > 0 and not stage.outcome.stop.cut_short
-        last_fit = replace(self.last_fit, seconds=self.staged.options.seconds_left(self.begun))
+        last_fit = correcting(self.last_fit, self.problem, stage)
+        last_fit = replace(last_fit, seconds=self.staged.options.seconds_left(self.begun))
         form = last_fit.fit(
             *self.problem.at(self.kernel, stage.outcome.best.theta),
             start=start_after(self.problem, stage),
@@ -169,7 +170,15 @@ class FitAfterSearch:
         _, _, solution = objective.solve(best.theta)
         kernel, machine = self.problem.at(self.kernel, best.theta)
         form = FittedForm(
-            "block", kernel, machine, solution, objective.builder, Reading(best.value), None, 0.0
+            "block",
+            kernel,
+            machine,
+            solution,
+            objective.builder,
+            self.problem.criterion,
+            Reading(best.value),
+            None,
+            0.0,
         )
         return selection_of(self.problem, self.kernel, form, stage.outcome, stage.steps)
 
@@ -186,24 +195,21 @@ def start_after(problem: Problem, stage: Stage) -> Any:
     return starts if isinstance(searched, Objective) else None
 
 
-def corrected(problem: Problem, stage: Stage, form: FittedForm) -> tuple[Problem, FittedForm]:
-    """Return the problem and the fit with the criterion corrected where it misleads at the fit.
+def correcting(last_fit: LastFit, problem: Problem, stage: Stage) -> LastFit:
+    """Return the last fit after a stage, with the criterion corrected at it if it had to be while searching.
 
     A criterion that chose nothing is reported as it is, and after a budget was spent no time is taken for it.
     """
     outcome = stage.outcome
     chose = len(outcome.best.theta) > 0 and not outcome.stop.cut_short
-    if not (chose and problem.criterion.approximates(form.machine)):
-        return problem, form
+    if not (chose and problem.criterion.approximates(problem.machine)):
+        return last_fit
     found = _criteria_of(stage.objective)
     # Where the criterion held on the rows of the search, it holds for the fit to all of them.
     if found and all(criterion == problem.criterion for criterion in found):
-        return problem, form
+        return last_fit
     criterion = found[0] if len(problem.stages) == 1 and len(found) == 1 else problem.criterion
-    criterion = criterion.corrected(form.solution)
-    if criterion == problem.criterion:
-        return problem, form
-    return replace(problem, criterion=criterion), replace(form, reading=criterion(form.solution))
+    return replace(last_fit, criterion=criterion, corrects=True)
 
 
 def _criteria_of(searched: StageObjective) -> list[Criterion]:

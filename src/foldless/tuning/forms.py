@@ -10,6 +10,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from foldless.core.contracts import Matrix, Reading
 from foldless.core.errors import MissingVerb, NotPositiveDefinite, Undefined
 from foldless.core.gram import Rows
+from foldless.criteria.base import Criterion
 from foldless.criteria.left_out import LeftOutLosses, left_out_outputs
 from foldless.grams.expansion import CellExpansion, Expansion
 
@@ -55,6 +56,8 @@ class FittedForm:
         What was fitted, and the fit.
     builder : object
         Makes the Gram of all rows in this form, or for cells through landmarks: for sketches of the criterion.
+    criterion : Criterion
+        Corrected for the fit where it was asked to be.
     reading : Reading
         The criterion of the fit.
     expansion : Expansion or CellExpansion
@@ -70,6 +73,7 @@ class FittedForm:
     machine: Any
     solution: Any
     builder: Any
+    criterion: Criterion
     reading: Reading
     expansion: Expansion | CellExpansion | None
     gap: float

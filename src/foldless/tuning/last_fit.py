@@ -107,6 +107,8 @@ class LastFit:
         What is left of a time budget.
     total_rows : int, optional
         Rows of the table that ``X`` is a sample of: the form is the one that suits as many, as far as these rows can tell.
+    corrects : bool, default=False
+        Whether the criterion is corrected where it misleads at a fit.
     """
 
     X: Any
@@ -120,6 +122,7 @@ class LastFit:
     n_jobs: int | None = None
     seconds: float | None = None
     total_rows: int | None = None
+    corrects: bool = False
 
     def __post_init__(self) -> None:
         if self.gram not in GRAMS:
@@ -422,7 +425,10 @@ class LastFit:
         solution = machine.solve(gram, self.Y, start)
         expansion = expand(builder, solution)
         gap = 0.0 if gram.dense else approximation_gap(kernel, self.X, gram, solution.precision)
-        return FittedForm(name, kernel, machine, solution, builder, self.criterion(solution), expansion, gap)
+        # First the correction, then the reading: both need the factors of a fit, which those of many classes do not keep.
+        criterion = self.criterion.corrected(solution) if self.corrects else self.criterion
+        reading = criterion(solution)
+        return FittedForm(name, kernel, machine, solution, builder, criterion, reading, expansion, gap)
 
     def cells(
         self, kernel: Kernel, machine: Machine, polish: Callable[[CellTree], Any] | None = None
@@ -440,6 +446,7 @@ class LastFit:
             machine,
             solution,
             builder,
+            self.criterion,
             reading,
             solution.expansion,
             0.0,

@@ -361,6 +361,9 @@ class PrimalState:
     def conjugate_point(self, other: Self) -> None:
         """Return None: a factorisation costs little beside the products."""
 
+    def plane_point(self, target: Matrix) -> None:
+        """Return None: every point in the plane would need a pass over the rows."""
+
     def chord_point(self, other: Self) -> Matrix:
         """Return where a step from ``other`` leads with the Hessians of this state."""
         return self._stepped(self.roots, other)

@@ -29,6 +29,7 @@ from foldless.estimators.registry import MACHINES
 from foldless.grams.builders import DenseBuilder
 from foldless.machines import LSSVM, HingeSVM, SmoothMachine
 from foldless.machines.losses import Logistic
+from foldless.machines.newton import SEARCH_CHORD_DECREMENT
 
 
 @pytest.fixture(scope="module")
@@ -565,11 +566,10 @@ def test_an_estimator_of_ours_goes_on_from_a_checkpoint(ripley, tmp_path):
     resumed = KernelSearch(machine, checkpoint=file).fit(*ripley)
     whole = KernelSearch(machine).fit(*ripley)
     assert file.read_text().startswith(begun)
-    assert len(resumed.trace_) == len(whole.trace_)
-    for one, other in zip(
-        resumed.trace_, whole.trace_
-    ):  # recalled steps give no warm start: not to the last bit
-        assert one.theta == pytest.approx(other.theta, abs=1e-8)
+    # Recalled steps give no warm start. Fits are then as close as a search needs them, and steps to about ten times their slopes.
+    error = 10 * np.sqrt(SEARCH_CHORD_DECREMENT)
+    for one, other in zip(resumed.trace_, whole.trace_, strict=True):
+        assert one.theta == pytest.approx(other.theta, abs=error)
     seconds = [json.loads(line)["seconds"] for line in begun.splitlines() if '"theta"' in line]
     assert [step.seconds for step in resumed.trace_[:8]] == seconds
 
