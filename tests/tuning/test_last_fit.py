@@ -1,4 +1,4 @@
-"""The last fit under a time budget: no form is fitted twice, and all classes share the time."""
+"""The last fit: its form, what a time budget leaves of it, and the criterion it is read by."""
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ from foldless.machines.losses import Logistic
 from foldless.tuning.last_fit import N_TRIAL_CLASSES, OPERATIONS_PER_SECOND, LastFit
 
 N = 200
+FLEXIBLE = SmoothMachine(Logistic(), C=1e3)
 
 
 @pytest.fixture(scope="module")
@@ -106,3 +107,16 @@ def test_of_many_classes_some_are_fitted_through_landmarks_first(width, tried, m
     assert [one.name for one in form.tried] == tried
     assert columns[0] == N_TRIAL_CLASSES
     assert columns.count(8) == 1
+
+
+def test_a_correction_belongs_to_the_fit_of_all_rows_together(data):
+    """Rows that are refitted have the numbers of one set of rows: a fit by cells does not know them."""
+    plain = LastFit(*data, LOO(), gram="cells", cell_size=50)
+    whole = LastFit(*data, LOO()).fit(RBF(0.3), FLEXIBLE)
+    correction = LOO().corrected(whole.solution)
+    assert max(correction.refit_rows) > 50
+    found = LastFit(*data, LOO(), gram="cells", cell_size=50, correction=correction).fit(RBF(0.3), FLEXIBLE)
+    expected = plain.fit(RBF(0.3), FLEXIBLE)
+    assert found.name.endswith(" cells")
+    assert found.reading.value == expected.reading.value
+    assert LastFit(*data, LOO(), correction=LOO()).fit(RBF(0.3), FLEXIBLE).criterion == correction

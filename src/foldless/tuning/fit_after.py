@@ -209,7 +209,7 @@ def correcting(last_fit: LastFit, problem: Problem, stage: Stage) -> LastFit:
     if found and all(criterion == problem.criterion for criterion in found):
         return last_fit
     criterion = found[0] if len(problem.stages) == 1 and len(found) == 1 else problem.criterion
-    return replace(last_fit, criterion=criterion, corrects=True)
+    return replace(last_fit, correction=criterion)
 
 
 def _criteria_of(searched: StageObjective) -> list[Criterion]:

@@ -107,8 +107,8 @@ class LastFit:
         What is left of a time budget.
     total_rows : int, optional
         Rows of the table that ``X`` is a sample of: the form is the one that suits as many, as far as these rows can tell.
-    corrects : bool, default=False
-        Whether the criterion is corrected where it misleads at a fit.
+    correction : Criterion, optional
+        The criterion as it was corrected while searching. A fit of all rows together goes on from it where it misleads there.
     """
 
     X: Any
@@ -122,7 +122,7 @@ class LastFit:
     n_jobs: int | None = None
     seconds: float | None = None
     total_rows: int | None = None
-    corrects: bool = False
+    correction: Criterion | None = None
 
     def __post_init__(self) -> None:
         if self.gram not in GRAMS:
@@ -426,7 +426,7 @@ class LastFit:
         expansion = expand(builder, solution)
         gap = 0.0 if gram.dense else approximation_gap(kernel, self.X, gram, solution.precision)
         # First the correction, then the reading: both need the factors of a fit, which those of many classes do not keep.
-        criterion = self.criterion.corrected(solution) if self.corrects else self.criterion
+        criterion = self.criterion if self.correction is None else self.correction.corrected(solution)
         reading = criterion(solution)
         return FittedForm(name, kernel, machine, solution, builder, criterion, reading, expansion, gap)
 
