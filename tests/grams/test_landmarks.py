@@ -65,6 +65,19 @@ def test_a_matrix_of_low_rank_is_explained_by_as_many_landmarks(points):
     assert len(pivot_rows(DotProduct(0.0), 0 * points, M, np.random.default_rng(0)).rows) == 0
 
 
+def test_no_more_rows_are_chosen_than_leave_a_negligible_part(points):
+    kernel, weights = RBF(1.5), np.linspace(0, 2, N)
+    most = pivot_rows(kernel, points, M, np.random.default_rng(2))
+    negligible = 4 * np.mean(weights * most.residual)
+    few = pivot_rows(kernel, points, M, np.random.default_rng(2), weights, negligible)
+    left = np.mean(weights * lost(kernel, points, few.rows))
+    assert left == pytest.approx(np.mean(weights * few.residual), abs=1e-7)
+    assert left <= negligible < np.mean(weights * lost(kernel, points, few.rows[: len(few.rows) // 2]))
+    np.testing.assert_array_equal(few.rows, most.rows[: len(few.rows)])
+    rows = pivoted_landmarks(kernel, points, M, np.random.default_rng(2), weights, negligible)
+    np.testing.assert_array_equal(rows, np.sort(few.rows))
+
+
 def test_sparse_points_threads_and_the_seed_change_nothing(points):
     X = np.where(np.abs(points) > 0.8, points, 0.0)
     rows = pivoted_landmarks(RBF(1.5), X, M, np.random.default_rng(3))

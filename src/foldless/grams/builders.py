@@ -159,6 +159,11 @@ class NystromBuilder(Builder):
         """The landmarks as points (m, d)."""
         return self.X[self.landmarks] if self.landmarks.ndim == 1 else self.landmarks
 
+    @property
+    def m(self) -> int:
+        """Number of landmarks."""
+        return int(self.landmarks.shape[0])
+
     @cached_property
     def _rows_times_landmarks(self) -> RowsTimesLandmarks:
         return RowsTimesLandmarks(Pairs(self.X, self.points))

@@ -15,7 +15,7 @@ matrix if, at the chosen parameters,
 
 is negligible: e bounds what the approximation changes in the effective number of parameters (w are the precisions of the
 solution, :math:`C p (1 - p)` for logistic regression). With the precisions of one fit (1) is known for more landmarks before
-they are fitted. Otherwise the whole matrix is used if it fits, and beyond that the
+they are fitted, and no more are chosen than make it negligible. Otherwise the whole matrix is used if it fits, and beyond that the
 form with the lower mean loss of left-out rows. Every form gives such a loss for every row. Landmarks that lose to exact
 fits of some cells, by more than ever more landmarks are likely to gain, are not tried further, and cells are used at once.
 
@@ -76,6 +76,8 @@ NEGLIGIBLE_GAP = 0.01
 # The same, with the precisions of a fit through fewer landmarks, beyond which more of them are not tried. A better fit has lower precisions:
 # for logistic regression on the image table the gap of 300 landmarks was 1.7 times smaller than the one foretold by 100, for least squares equal.
 PROMISING_GAP = 3 * NEGLIGIBLE_GAP
+# The same, at which no more landmarks are chosen: the fit through them should not miss the negligible gap by a little.
+SUFFICIENT_GAP = 0.8 * NEGLIGIBLE_GAP
 # Beyond this gap a fit to all rows begins at the outputs of small blocks of rows rather than at those through landmarks: on ringnorm with
 # 4000 rows, where it was 8.8, logistic regression then took 7 factorisations in place of 12.
 COARSE_GAP = 0.5
@@ -253,7 +255,7 @@ class LastFit:
         m = self.most_landmarks(machine)
         if last is None or last.name != _landmark_form(m):
             last = None
-            last = self.landmarks(kernel, machine, m, start)
+            last = self.landmarks(kernel, machine, m, start, precision)
             tried.append(last.scored(self.Y))
         # All cells are fitted unless some of them are worse: neighbours share the rows at their borders, which makes the whole better
         # than its parts, and so do parameters that suit cells.
@@ -369,10 +371,12 @@ class LastFit:
         builder = DenseBuilder(self.X)
         return self._form("whole", kernel, machine, builder, builder.gram(kernel), start)
 
-    def landmarks(self, kernel: Kernel, machine: Machine, m: int, start: Any = None) -> FittedForm:
-        """Fit through m landmarks."""
-        builder = self.landmark_builder(m, kernel)
-        return self._form(_landmark_form(m), kernel, machine, builder, builder.gram(kernel), start)
+    def landmarks(
+        self, kernel: Kernel, machine: Machine, m: int, start: Any = None, precision: Vector | None = None
+    ) -> FittedForm:
+        """Fit through m landmarks, or through fewer that suffice by the precisions of another fit."""
+        builder = self.landmark_builder(m, kernel, precision)
+        return self._form(_landmark_form(builder.m), kernel, machine, builder, builder.gram(kernel), start)
 
     def _promising_landmarks(
         self,
@@ -383,11 +387,11 @@ class LastFit:
         must_suffice: bool,
         precision: Vector | None,
     ) -> FittedForm | None:
-        """Fit through m landmarks, unless they must be as good as the whole matrix and are known not to be.
+        """Fit through at most m landmarks, unless they must be as good as the whole matrix and are known not to be.
 
         That is known from the precisions of a fit through fewer landmarks, or of fits to some of many classes.
         """
-        builder = self.landmark_builder(m, kernel)
+        builder = self.landmark_builder(m, kernel, precision)
         gram = builder.gram(kernel)
         if must_suffice and precision is not None:
             if approximation_gap(kernel, self.X, gram, precision) > PROMISING_GAP:
@@ -398,18 +402,20 @@ class LastFit:
             trial = machine.solve(gram, self.Y[:, some])
             if approximation_gap(kernel, self.X, gram, trial.precision) > NEGLIGIBLE_GAP:
                 return None
-        return self._form(_landmark_form(m), kernel, machine, builder, gram, start)
+        return self._form(_landmark_form(builder.m), kernel, machine, builder, gram, start)
 
     def _shares_factors(self, machine: Machine) -> bool:
         """Return whether many classes share the factorisations of a whole fit."""
         return machine.fits_columns_together and self.Y.shape[1] > 2 * N_TRIAL_CLASSES
 
-    def landmark_builder(self, m: int, kernel: Kernel) -> NystromBuilder:
-        """Return the builder of Grams with m landmarks."""
+    def landmark_builder(self, m: int, kernel: Kernel, precision: Vector | None = None) -> NystromBuilder:
+        """Return the builder of Grams with m landmarks, or with fewer that suffice by the precisions of another fit."""
         kind = DaskBuilder if self.gram == "dask" else NystromBuilder
-        return kind(self.X, self._landmarks(m, kernel, np.random.default_rng(self.seed)))
+        return kind(self.X, self._landmarks(m, kernel, precision, np.random.default_rng(self.seed)))
 
-    def _landmarks(self, m: int, kernel: Kernel, rng: np.random.Generator) -> Rows | Points:
+    def _landmarks(
+        self, m: int, kernel: Kernel, precision: Vector | None, rng: np.random.Generator
+    ) -> Rows | Points:
         """Return the landmarks that suit the kernel; those that are searched on suit all its parameters."""
         if self.given_landmarks is not None:
             return self.given_landmarks
@@ -417,7 +423,7 @@ class LastFit:
             return uniform_landmarks(self.X, m, rng)
         if self.names_landmarks and len(kernel.theta):
             return spread_landmarks(self.X, m, rng)
-        return pivoted_landmarks(kernel, self.X, m, rng)
+        return pivoted_landmarks(kernel, self.X, m, rng, precision, SUFFICIENT_GAP)
 
     def _form(
         self, name: str, kernel: Kernel, machine: Machine, builder: Any, gram: Gram, start: Any
