@@ -99,6 +99,34 @@ def test_right_hand_sides(n, columns):
             same(blas.dpotrs(left, right)[0].reshape(M.shape), np.linalg.solve(L @ L.T, M))
 
 
+@pytest.mark.parametrize("n", SIZES)
+def test_single_precision(n):
+    A, M = definite(n), RNG.normal(size=(n, 3))
+    L = np.linalg.cholesky(A)
+    # The condition of A is below 10, and errors of a factor and of its solutions are below n eps times that.
+    bound = 10 * n * np.finfo(np.float32).eps
+    for form in forms(A):
+        found, info = blas.spotrf(np.float32(form))
+        assert found.dtype == np.float32
+        assert info == 0
+        np.testing.assert_allclose(found, L, atol=bound * np.max(L))
+    full = np.float32(L + np.triu(RNG.normal(size=(n, n)), 1))
+    for left in (np.ascontiguousarray(full), np.asfortranarray(full)):
+        for right in (M, M[:, 0]):
+            for triangle, transposed in ((L, False), (L.T, True)):
+                found, info = blas.strtrs(left, np.float32(right), transposed)
+                assert found.dtype == np.float32
+                assert info == 0
+                expected = np.linalg.solve(triangle, right)
+                np.testing.assert_allclose(found, expected, atol=bound * np.max(np.abs(expected)))
+
+
+def test_a_matrix_without_a_factor_in_single_precision_is_reported():
+    A = definite(60)
+    A[41, 41] = -1
+    assert blas.spotrf(A)[1] == 42
+
+
 @pytest.mark.parametrize("shape", [(1, 1), (5, 2), (2, 5), (90, 120)])
 def test_symmetric_products(shape):
     A, C = RNG.normal(size=shape), definite(shape[0])

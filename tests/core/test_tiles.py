@@ -11,6 +11,7 @@ from foldless.core.linalg import (
     each_strip,
     inverse_lower,
     inverse_of_square,
+    single_cholesky,
     solve_lower,
 )
 from foldless.core.parallel import workers
@@ -29,6 +30,32 @@ def test_the_factor_is_that_of_lapack(definite):
     bound = len(L) * np.finfo(float).eps * np.max(np.diag(definite))
     assert np.max(np.abs(L @ L.T - definite)) < bound
     assert not np.any(np.triu(L, 1))
+
+
+def test_a_factor_in_single_precision(definite):
+    L = single_cholesky(np.asfortranarray(definite, np.float32))
+    assert L.dtype == np.float32
+    bound = len(L) * np.finfo(np.float32).eps * np.max(np.diag(definite))
+    assert np.max(np.abs(np.tril(L) @ np.tril(L).T - definite)) < bound
+    m = np.random.default_rng(0).normal(size=(len(L), 300)).astype(np.float32)
+    assert solve_lower(L, m).dtype == np.float32
+    # The condition of the triangle is below 3.
+    assert np.max(np.abs(np.tril(L) @ solve_lower(L, m) - m)) < 3 * bound * np.max(np.abs(m))
+    np.testing.assert_allclose(solve_lower(L, m[:, :1]), solve_lower(L, m)[:, :1], atol=1e-5)
+
+
+def test_threads_change_no_digit_of_a_factor_in_single_precision(definite):
+    factors = []
+    for n_jobs in (1, 2):
+        with workers(n_jobs):
+            factors.append(single_cholesky(np.asfortranarray(definite, np.float32)))
+    assert np.array_equal(*factors)
+
+
+def test_an_indefinite_matrix_has_no_factor_in_single_precision(definite):
+    A = np.asfortranarray(definite, np.float32)
+    A[1200, 1200] = -1
+    assert single_cholesky(A) is None
 
 
 def test_the_inverse_is_one(definite):
@@ -56,7 +83,7 @@ def test_squares_of_an_inverse_that_is_not_kept(definite):
     # A sum of up to n squares, each with twice the error of its entry.
     np.testing.assert_allclose(
         tiles.inverse_squares_by_columns(L),
-        np.sum(inverse_lower(L) ** 2, axis=0),
+        np.sum(np.tril(inverse_lower(L), -1) ** 2, axis=0),
         rtol=3 * len(L) * np.finfo(float).eps,
     )
 

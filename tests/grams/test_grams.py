@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
+from foldless.core import linalg
 from foldless.core.errors import MissingVerb, NeedsLocalFeatures, NotPositiveDefinite, NotStored
 from foldless.core.gram import Gram
-from foldless.grams import ChunkedGram, DenseGram, LowRankGram, SpectralFactor
+from foldless.grams import ChunkedGram, DenseGram, LowRankGram, SpectralFactor, dense
 from foldless.grams.dask import Blocks, DaskGram
 from oracles.klr import bordered_inverse, covariance
 
@@ -101,6 +102,54 @@ def test_the_quick_covariance_is_the_covariance_where_weights_matter(bias, rank)
     near(factor.quick_covariance(M[:, 0]), covariance(F @ F.T, w, bias) @ M[:, 0])
     for too_small in (weights("zeros"), 1e-12 * w):
         assert not DenseGram(F @ F.T).factor(too_small, bias).has_quick_covariance
+
+
+def test_the_factor_in_single_precision_has_half_the_digits(bias, rank):
+    F, w = features(rank), weights("even")
+    M = 1e-30 * np.random.default_rng(2).normal(size=(N, 3))
+    single = DenseGram(F @ F.T).single_factor(w, bias)
+    # Leverages are above 0.01 for these weights, so that no more than two digits cancel.
+    near(single.covariance(M), covariance(F @ F.T, w, bias) @ M, digits=4)
+    near(single.covariance(M[:, :1]), covariance(F @ F.T, w, bias) @ M[:, :1], digits=4)
+
+
+@pytest.mark.parametrize("scale", [1e5, 1e30, 1e300])
+def test_there_is_no_factor_in_single_precision_where_rounding_hides_the_matrix(bias, scale):
+    F = features(3)
+    assert DenseGram(F @ F.T).single_factor(scale * weights("even"), bias) is None
+
+
+def test_there_is_no_factor_in_single_precision_of_an_indefinite_matrix():
+    K = np.eye(N)
+    K[0, 0] = -5.0
+    assert DenseGram(K).single_factor(np.ones(N)) is None
+
+
+def test_factors_of_large_matrices_need_no_centred_copy(monkeypatch, case):
+    monkeypatch.setattr(dense, "TILED_MIN_ROWS", 1)
+    monkeypatch.setattr(linalg, "TILED_MIN_ROWS", 1)
+    if not isinstance(case.gram, DenseGram):
+        pytest.skip("only an array is large")
+    factor, M = case.factor, np.random.default_rng(2).normal(size=(N, 3))
+    near(factor.solve(M), case.A @ M)
+    near(factor.covariance(M), case.V @ M, digits=8)
+    near(factor.inverse_diag(), 1 - case.w * np.diag(case.V), digits=8)
+    if case.w.all():
+        near(factor.covariance_diag(), np.diag(case.V), digits=8)
+        assert "_centred" not in vars(case.gram)
+    near(factor.covariance_diag(), np.diag(case.V), digits=8)
+    # With the copy that somebody else made they have the same digits.
+    case.gram.centred()
+    assert np.array_equal(case.factor.L, factor.L)
+
+
+@pytest.mark.parametrize("exponents", [(-9, -7), (-60, -10), (-190, -100), (-300, -210)])
+def test_the_variance_of_points_of_little_leverage_keeps_its_digits(bias, rank, exponents):
+    F, w = features(rank), weights("even")
+    light = np.array([0, 3, 7, 8])
+    w[light] = 10.0 ** np.random.default_rng(1).uniform(*exponents, size=4)
+    expected = np.diag(covariance(F @ F.T, w, bias))
+    np.testing.assert_allclose(DenseGram(F @ F.T).factor(w, bias).covariance_diag(), expected, rtol=1e-8)
 
 
 def test_logdet_is_the_determinant(case):

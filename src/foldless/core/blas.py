@@ -5,8 +5,8 @@ threads wait for each other. SciPy offers the same routines to Cython as C funct
 signature; called through ctypes they release the lock. This is the only file that knows. The ordinary wrapper is called
 for small matrices, and wherever a capsule is not as expected (another build of SciPy, another Python).
 
-All functions take and return double precision and use lower triangles only: the entries above the diagonal of a triangular
-argument are not read, those of a triangular result are not meaningful.
+All functions take and return double precision, except those whose names begin with an s: theirs is single precision. They use lower
+triangles only: the entries above the diagonal of a triangular argument are not read, those of a triangular result are not meaningful.
 """
 
 from __future__ import annotations
@@ -26,17 +26,21 @@ MIN_UNLOCKED_PRODUCTS = 3_000_000
 # Mask of the entries above the diagonal in a square block: triangles are cleared or mirrored one strip at a time.
 ABOVE_DIAGONAL = np.triu(np.ones((64, 64), dtype=bool), 1)
 
-# Arguments of the routines, all passed by address: c for a character, i for an integer, d for a double.
+# Arguments of the routines, all passed by address: c for a character, i for an integer, d for a double, s for a number in single precision.
 SIGNATURES = {
     "dpotrf": "cidii",
+    "spotrf": "cisii",
     "dpotrs": "ciididii",
     "dtrtrs": "ccciididii",
+    "strtrs": "ccciisisii",
     "dtrtri": "ccidii",
     "dlauum": "cidii",
     "dpstrf": "cidiiiddi",
     "dsyrk": "cciiddiddi",
     "dtrmm": "cccciiddidi",
 }
+# The first letter of a routine says what its arrays hold.
+TYPES: dict[str, type[np.floating]] = {"d": np.float64, "s": np.float32}
 INTEGERS = {"int": ctypes.c_int, "int32_t": ctypes.c_int32, "int64_t": ctypes.c_int64}
 
 
@@ -45,11 +49,21 @@ def dpotrf(A: Matrix, overwrite: bool = False) -> tuple[Matrix, int]:
 
     The entries above the diagonal of the factor are zero.
     """
+    return _potrf("dpotrf", A, overwrite)
+
+
+def spotrf(A: Matrix, overwrite: bool = False) -> tuple[Matrix, int]:
+    """Return what :func:`dpotrf` does, in single precision."""
+    return _potrf("spotrf", A, overwrite)
+
+
+def _potrf(name: str, A: Matrix, overwrite: bool) -> tuple[Matrix, int]:
     _check_fit(A, len(A))
-    run = _routine("dpotrf", len(A) ** 3 // 3)
+    run = _routine(name, len(A) ** 3 // 3)
     if run is None:
-        return lapack.dpotrf(A, lower=1, clean=1, overwrite_a=overwrite)
-    A = _own(A, overwrite)
+        factor, info = getattr(lapack, name)(A, lower=1, clean=1, overwrite_a=overwrite)
+        return factor, info
+    A = _own(A, overwrite, TYPES[name[0]])
     info = run(b"L", len(A), A, len(A))
     return clear_upper(A), info
 
@@ -92,14 +106,24 @@ def dtrtri(L: Matrix) -> tuple[Matrix, int]:
 
 def dtrtrs(L: Matrix, M: Matrix, transposed: bool = False, overwrite: bool = False) -> tuple[Matrix, int]:
     """Return ``L^{-1} M``, or ``L^{-T} M``, for a vector or matrix M, and ``info``, which is positive if L is singular."""
+    return _trtrs("dtrtrs", L, M, transposed, overwrite)
+
+
+def strtrs(L: Matrix, M: Matrix, transposed: bool = False, overwrite: bool = False) -> tuple[Matrix, int]:
+    """Return what :func:`dtrtrs` does, in single precision."""
+    return _trtrs("strtrs", L, M, transposed, overwrite)
+
+
+def _trtrs(name: str, L: Matrix, M: Matrix, transposed: bool, overwrite: bool) -> tuple[Matrix, int]:
     _check_fit(L, len(M))
-    run = _routine("dtrtrs", len(L) * M.size // 2)
+    run = _routine(name, len(L) * M.size // 2)
     if run is None:
-        return lapack.dtrtrs(L, M, lower=1, trans=int(transposed), overwrite_b=overwrite)
-    x = _own(M, overwrite)
+        found, info = getattr(lapack, name)(L, M, lower=1, trans=int(transposed), overwrite_b=overwrite)
+        return found, info
+    x = _own(M, overwrite, TYPES[name[0]])
     # A row-major lower triangle is the transpose of a column-major upper one.
     by_rows = L.flags.c_contiguous and not L.flags.f_contiguous
-    L, stride = _with_stride(L.T if by_rows else L)
+    L, stride = _with_stride(L.T if by_rows else L, TYPES[name[0]])
     trans = b"T" if transposed != by_rows else b"N"
     n = len(L)
     return x, run(b"U" if by_rows else b"L", trans, b"N", n, x.size // n, L, stride, x, n)
@@ -162,10 +186,10 @@ def _check_fit(A: Matrix, n: int) -> None:
         raise ValueError(f"a matrix of shape ({n}, {n}) is needed, got shape {A.shape}.")
 
 
-def _own(A: Matrix, overwrite: bool = False) -> Matrix:
+def _own(A: Matrix, overwrite: bool = False, kind: type[np.floating] = np.float64) -> Matrix:
     """Return ``A`` itself if it may be overwritten and is column-major, else a column-major copy."""
-    usable = overwrite and A.flags.f_contiguous and A.flags.writeable and A.dtype == np.float64
-    return A if usable else np.array(A, dtype=float, order="F")
+    usable = overwrite and A.flags.f_contiguous and A.flags.writeable and A.dtype == kind
+    return A if usable else np.array(A, dtype=kind, order="F")
 
 
 def _column_major(A: Matrix) -> tuple[Matrix, bool]:
@@ -175,12 +199,12 @@ def _column_major(A: Matrix) -> tuple[Matrix, bool]:
     return np.asfortranarray(A, dtype=float), False
 
 
-def _with_stride(A: Matrix) -> tuple[Matrix, int]:
+def _with_stride(A: Matrix, kind: type[np.floating] = np.float64) -> tuple[Matrix, int]:
     """Return ``A`` if it is column-major or a block of such an array, else a copy, and the distance of its columns."""
     rows, columns = A.strides
-    if A.dtype == np.float64 and rows == A.itemsize and columns >= len(A) * A.itemsize:
+    if A.dtype == kind and rows == A.itemsize and columns >= len(A) * A.itemsize:
         return A, columns // A.itemsize
-    return np.array(A, dtype=float, order="F"), len(A)
+    return np.array(A, dtype=kind, order="F"), len(A)
 
 
 class Routine:
@@ -198,7 +222,7 @@ class Routine:
     def __init__(self, name: str, address: int, signature: str, integer: Any) -> None:
         self._name, self._signature = name, signature
         self._call = ctypes.CFUNCTYPE(None, *len(signature) * [ctypes.c_void_p])(address)
-        self._types = {"i": integer, "d": ctypes.c_double}
+        self._types = {"i": integer, "d": ctypes.c_double, "s": ctypes.c_float}
         self.integer = np.dtype(integer)
 
     def __call__(self, *arguments: Any) -> int:
@@ -264,8 +288,8 @@ def parse(text: str) -> tuple[str, Any]:
     ('cidii', <class 'ctypes.c_int'>)
     """
     kinds = [argument.replace("*", "").strip() for argument in text.partition("(")[2].rstrip(")").split(",")]
-    kinds = ["double" if kind.endswith("_d") else kind for kind in kinds]
-    letters = {"char": "c", "double": "d", **dict.fromkeys(INTEGERS, "i")}
+    kinds = [{"_d": "double", "_s": "float"}.get(kind[-2:], kind) for kind in kinds]
+    letters = {"char": "c", "double": "d", "float": "s", **dict.fromkeys(INTEGERS, "i")}
     integers = {INTEGERS[kind] for kind in kinds if kind in INTEGERS}
     if len(integers) != 1:
         raise KeyError(f"one type of integers was expected in the signature {text!r}.")

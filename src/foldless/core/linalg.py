@@ -7,12 +7,19 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from foldless.core import blas
 from foldless.core.errors import NotPositiveDefinite
 from foldless.core.gram import Matrix, Rows, Vector
 from foldless.core.parallel import side_by_side
-from foldless.core.tiles import factor_in_place, invert_in_place, solve_by_columns, square_in_place
+from foldless.core.tiles import (
+    factor_in_place,
+    invert_in_place,
+    solve_by_columns,
+    square_in_place,
+    triangular_solver,
+)
 
 SYMMETRY_TOLERANCE = 1e-8  # a matrix and its transpose may differ by this fraction of the largest entry
 NEGATIVE_EIGENVALUE_TOLERANCE = 1e-8  # negative eigenvalues up to this fraction of the trace are rounding
@@ -100,15 +107,19 @@ def weighted_square(B: Matrix, e: Vector) -> Matrix:
     return mirror(total).T
 
 
+def column_means(K: Matrix) -> tuple[Vector, Vector]:
+    """Return the means of the columns, and how far they are above the mean of all entries."""
+    m = K.mean(axis=0)
+    return m, m - m.mean()
+
+
 def centre(K: Matrix) -> Matrix:
     """Return ``J K J``: row, column and grand means removed."""
-    m, Kc = K.mean(axis=0), np.empty_like(K)
-    mean = m.mean()
+    (m, shift), Kc = column_means(K), np.empty_like(K)
 
     def fill(rows: slice) -> None:
         strip = np.subtract(K[rows], m, out=Kc[rows])
-        strip -= m[rows, None]
-        strip += mean
+        strip -= shift[rows, None]
 
     each_strip(len(K), fill)
     return Kc
@@ -183,10 +194,18 @@ def cholesky(A: Matrix, overwrite: bool = False) -> Matrix:
     return L
 
 
-def solve_lower(L: Matrix, M: Matrix, transposed: bool = False) -> Matrix:
+def single_cholesky(A: NDArray[np.float32]) -> NDArray[np.float32] | None:
+    """Return the lower Cholesky factor of a matrix in single precision, which is overwritten, or None if it has none in that.
+
+    The entries above the diagonal are not meaningful.
+    """
+    return A if factor_in_place(A) == 0 else None
+
+
+def solve_lower(L: NDArray[Any], M: NDArray[Any], transposed: bool = False) -> NDArray[Any]:
     """Return ``L^{-1} M``, or ``L^{-T} M`` when ``transposed``, for lower triangular ``L``."""
-    if len(L) < TILED_MIN_ROWS or M.ndim == 1:
-        return blas.dtrtrs(L, M, transposed)[0]
+    if len(L) < TILED_MIN_ROWS or M.size == len(M):
+        return triangular_solver(L)(L, M, transposed)[0]
     return solve_by_columns(L, M, transposed)
 
 

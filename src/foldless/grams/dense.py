@@ -10,7 +10,12 @@ The covariance as an array is, for weights that matter and for weights that hard
 .. math:: V_0 = S^{-1} (I - B^{-1}) S^{-1},  \tag{2}
 .. math:: V_0 = K - K S B^{-1} S K:  \tag{3}
 
-the first cancels where a point has no leverage, the second where :math:`w_i K_{ii}` is large. Where the first does not, with
+the first cancels where a point has no leverage, the second where :math:`w_i K_{ii}` is large. The diagonal of the second follows
+from the factor and its inverse, since :math:`L^{-1} S K = (L' - L^{-1}) S^{-1}`:
+
+.. math:: (V_0)_{ii} = q_i / L_{ii}^2 - \sum_{j > i} (L^{-1})_{ji}^2 / w_i, \qquad q_i = K_{ii} - \sum_{j < i} L_{ij}^2 / w_i.  \tag{5}
+
+Where the first does not cancel, with
 :math:`R = I - S V S` and :math:`H = I - V W = S^{-1} R S`,
 
 .. math:: H' E H = S R\, E W^{-1} R S.  \tag{4}
@@ -21,9 +26,10 @@ the first cancels where a point has no leverage, the second where :math:`w_i K_{
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from foldless.core import blas
 from foldless.core.errors import NotPositiveDefinite
@@ -34,6 +40,7 @@ from foldless.core.linalg import (
     centre,
     check_eigenvalues,
     cholesky,
+    column_means,
     each_strip,
     indefinite,
     inverse_lower,
@@ -46,12 +53,15 @@ from foldless.core.linalg import (
 from foldless.core.memo import Latest, cached_property
 from foldless.core.tiles import inverse_squares_by_columns
 from foldless.grams.adjoints import Complement
+from foldless.grams.single_factor import SingleFactor
 
 # The diagonal of eq. (2) loses more than six digits for points of less leverage than this.
 CANCELLATION_LEVERAGE = 1e-6
 # Other entries i, j of eq. (2) err, in units of the root of V_ii V_jj, by rounding over the root of the product of both leverages: no
 # more than seven digits are lost between points of more leverage than this.
 FAINT_LEVERAGE = 1e-7
+# Squares of the entries of a factor in the row of a point of less weight than this may be too small to be numbers.
+VANISHING_WEIGHT = 1e-200
 # From these fractions of its columns on the whole covariance is cheaper: with eq. (2), and where that cancels.
 FORMED_FRACTION, CANCELLED_FORMED_FRACTION = 1 / 3, 1 / 8
 COPIED_ROWS_FRACTION = 0.25  # up to this fraction of the rows, copying them is cheaper than a pass over all
@@ -117,30 +127,71 @@ class DenseGram(Gram):
         """Return ``K + constant 11'``."""
         return DenseGram(self.K + constant)
 
+    @cached_property
+    def _means(self) -> tuple[Vector, Vector]:
+        return column_means(self.K)
+
+    def centred_matmul(self, M: Matrix) -> Matrix:
+        """Return ``J K J M``; of a large array no centred copy is made."""
+        if self.n < TILED_MIN_ROWS:
+            return self.centred().K @ M
+        KM = self.K @ (M - M.mean(axis=0))
+        return KM - KM.mean(axis=0)
+
+    def centred_diag(self) -> Vector:
+        """Return the diagonal of ``J K J``."""
+        if self.n < TILED_MIN_ROWS:
+            return self.centred().diag()
+        m, shift = self._means
+        return np.diag(self.K) - m - shift
+
     def factor(self, w: Vector, bias: bool = False) -> DenseFactor:
         """Return the factor of ``I + S K S``, with or without a free bias."""
-        K = self.centred().K if bias else self.K
+        if bias and self.n < TILED_MIN_ROWS:
+            # A small matrix has many factors, which share the centred copy.
+            self.centred()
         s = np.sqrt(w)
-        return DenseFactor(K, np.asarray(w, float), s, self._root_of(K, s), bias)
+        return DenseFactor(self, np.asarray(w, float), s, self._root(s, bias), bias)
 
-    def _root_of(self, K: Matrix, s: Vector, overwrite: bool = False) -> Matrix:
-        """Return the Cholesky factor of ``I + S K S``, in the place of ``K`` if that may be overwritten."""
-        # All of a small matrix is filled, and half of a large one.
-        B = K if overwrite else np.empty_like(K) if self.n < TILED_MIN_ROWS else np.zeros_like(K)
+    def single_factor(self, w: Vector, bias: bool = False) -> SingleFactor | None:
+        """Return the factor in single precision, for positive weights; None if it does not exist in that."""
+        s = np.sqrt(w)
+        with np.errstate(over="ignore"):
+            return SingleFactor.of(self._weighted(s, bias, np.float32).T, s, bias)
+
+    def _root(self, s: Vector, bias: bool) -> Matrix:
+        """Return the Cholesky factor of ``I + S K S``."""
+        try:
+            # The transpose is Fortran ordered: LAPACK then works in place.
+            return cholesky(self._weighted(s, bias).T, overwrite=True)
+        except NotPositiveDefinite:
+            raise indefinite("the Gram matrix", np.linalg.eigvalsh(self.K)[0]) from None
+
+    def _weighted(self, s: Vector, bias: bool, kind: type[np.floating] = np.float64) -> NDArray[Any]:
+        """Return ``I + S K S``: all of a small matrix, and the upper triangle of a large one."""
+        B = (np.zeros if self.n >= TILED_MIN_ROWS else np.empty)(self.K.shape, kind)
 
         def fill(rows: slice) -> None:
-            # The lower triangle of the transpose is all that is read.
             columns = slice(rows.start, None)
-            strip = np.multiply(K[rows, columns], s[rows, None], out=B[rows, columns])
-            strip *= s[columns]
+            entries, filled = self._entries(rows, columns, bias), B[rows, columns]
+            strip = np.multiply(entries, s[rows, None], out=filled if kind is np.float64 else None)
+            np.multiply(strip, s[columns], out=filled)
 
         each_strip(self.n, fill)
         B.flat[:: self.n + 1] += 1
-        try:
-            # The transpose is Fortran ordered: LAPACK then works in place.
-            return cholesky(B.T, overwrite=True)
-        except NotPositiveDefinite:
-            raise indefinite("the Gram matrix", np.linalg.eigvalsh(self.K)[0]) from None
+        return B
+
+    def _entries(self, rows: slice, columns: slice, centred: bool) -> Matrix:
+        """Return entries of ``K``, or of ``J K J``."""
+        if not centred:
+            return self.K[rows, columns]
+        known: DenseGram | None = self.__dict__.get("_centred")
+        if known is not None:
+            return known.K[rows, columns]
+        m, shift = self._means
+        strip = self.K[rows, columns] - m[columns]
+        strip -= shift[rows, None]
+        return strip
 
     def residual_maker(self, w: Vector, bias: bool = False) -> tuple[Matrix, float]:
         """Return ``I - S V S`` as an array, and ``logdet()`` of the factor, in the memory of that one array.
@@ -148,8 +199,7 @@ class DenseGram(Gram):
         A factor keeps up to five arrays for all its verbs; a search that needs only these two has room for larger n.
         """
         s = np.sqrt(w)
-        centred = centre(self.K) if bias else self.K
-        L = self._root_of(centred, s, overwrite=bias)
+        L = self._root(s, bias)
         logdet = 2 * float(np.sum(np.log(np.diag(L))))
         g = solve_lower(L, solve_lower(L, s), transposed=True)
         R = inverse_of_square(L, overwrite=True).T
@@ -222,8 +272,7 @@ class DenseGram(Gram):
 
     def centred_norm(self) -> float:
         """Return the Frobenius norm of ``J K J`` without forming it."""
-        m = self.K.mean(axis=0)
-        shift = m - m.mean()
+        m, shift = self._means
         parts = (np.sum((self.K[rows] - m - shift[rows, None]) ** 2) for rows in strips(self.n))
         return float(np.sqrt(sum(parts)))
 
@@ -240,19 +289,31 @@ class DenseFactor(Factor):
 
     Parameters
     ----------
-    K : array of shape (n, n)
-        Centred when there is a bias.
+    gram : DenseGram
     w, s : arrays of shape (n,)
         Weights and their square roots.
     L : array of shape (n, n)
     bias : bool
     """
 
-    K: Matrix
+    gram: DenseGram
     w: Vector
     s: Vector
     L: Matrix
     bias: bool
+
+    @property
+    def K(self) -> Matrix:
+        """The Gram matrix, centred when there is a bias."""
+        return self.gram.centred().K if self.bias else self.gram.K
+
+    @cached_property
+    def _diag(self) -> Vector:
+        return self.gram.centred_diag() if self.bias else self.gram.diag()
+
+    def _times(self, M: Matrix) -> Matrix:
+        """Return ``K M``."""
+        return self.gram.centred_matmul(M) if self.bias else self.gram.matmul(M)
 
     @cached_property
     def _g(self) -> Vector:
@@ -265,8 +326,8 @@ class DenseFactor(Factor):
     @cached_property
     def _h(self) -> Vector:
         """``1 - V_0 w``, for each point by the one of two equal forms that does not cancel."""
-        h = 1 - self.K @ (self.s * self._g)
-        heavy = self.w * np.diag(self.K) > 1
+        h = 1 - self._times(self.s * self._g)
+        heavy = self.w * self._diag > 1
         h[heavy] = self._g[heavy] / self.s[heavy]
         return h
 
@@ -277,8 +338,8 @@ class DenseFactor(Factor):
 
     def _covariance_plain(self, M: Matrix) -> Matrix:
         """Return ``V_0 M``, the covariance without the bias."""
-        KM = self.K @ M
-        return KM - self.K @ self._solve_plain(KM)
+        KM = self._times(M)
+        return KM - self._times(self._solve_plain(KM))
 
     def solve(self, M: Matrix) -> Matrix:
         """Return ``A M``; eq. (1)."""
@@ -303,10 +364,21 @@ class DenseFactor(Factor):
         return inverse_lower(self.L)
 
     @cached_property
+    def _squares_below(self) -> Vector:
+        """Squared norms of the columns of ``L^{-1}`` below their diagonal."""
+        if len(self.L) >= TILED_MIN_ROWS:
+            # The inverse of a large factor is not kept: most have no use for more than its diagonal.
+            return inverse_squares_by_columns(self.L)
+        below = self._Linv.copy(order="F")
+        np.fill_diagonal(below, 0.0)
+        return np.einsum("ij,ij->j", below, below)
+
+    @cached_property
     def _inverse_diag(self) -> Vector:
-        # The inverse of a large factor is not kept: most have no use for more than its diagonal.
-        large = len(self.L) >= TILED_MIN_ROWS
-        r = inverse_squares_by_columns(self.L) if large else np.einsum("ij,ij->j", self._Linv, self._Linv)
+        if len(self.L) >= TILED_MIN_ROWS:
+            r = self._squares_below + 1 / np.diag(self.L) ** 2
+        else:
+            r = np.einsum("ij,ij->j", self._Linv, self._Linv)
         return r - self._g**2 / self._sigma if self.bias else r
 
     def inverse_diag(self) -> Vector:
@@ -325,11 +397,31 @@ class DenseFactor(Factor):
         v = np.zeros(len(self.w))
         v[rest] = (1 - self.inverse_diag()[rest]) / self.w[rest]
         if len(light):
-            half = solve_lower(self.L, self.s[:, None] * self.K[:, light])
-            v[light] = np.maximum(np.diag(self.K)[light] - np.einsum("ij,ij->j", half, half), 0)
+            vanishes = self.w[light] < VANISHING_WEIGHT
+            for rows, diag in (
+                (light[~vanishes], self._light_diag),
+                (light[vanishes], self._weightless_diag),
+            ):
+                v[rows] = np.maximum(diag(rows), 0)
             if self.bias:
                 v[light] += self._h[light] ** 2 / self._sigma
         return v
+
+    def _light_diag(self, rows: Rows) -> Vector:
+        """Return the diagonal of ``V_0`` for points of little leverage; eq. (5)."""
+        left, w = self.L[rows], self.w[rows]
+        pivots = left[np.arange(len(rows)), rows]
+        left[np.arange(len(rows)), rows] = 0.0
+        left /= self.s[rows, None]
+        q = self._diag[rows] - np.einsum("ij,ij->i", left, left)
+        return q / pivots**2 - self._squares_below[rows] / w
+
+    def _weightless_diag(self, rows: Rows) -> Vector:
+        """Return the diagonal of ``V_0`` for points whose weight is zero, or nearly; eq. (3)."""
+        if not len(rows):
+            return np.zeros(0)
+        half = solve_lower(self.L, self.s[:, None] * self.K[:, rows])
+        return self._diag[rows] - np.einsum("ij,ij->j", half, half)
 
     def covariance_diag(self) -> Vector:
         """Return the diagonal of ``V``: :math:`(1 - (B^{-1})_{ii}) / w_i`, or eq. (3) where that would cancel."""
@@ -392,7 +484,7 @@ class DenseFactor(Factor):
     @cached_property
     def has_quick_covariance(self) -> bool:
         """Whether the weights matter everywhere, so that :meth:`quick_covariance` keeps its digits."""
-        return bool(np.min(self.w * np.diag(self.K)) > FAINT_LEVERAGE)
+        return bool(np.min(self.w * self._diag) > FAINT_LEVERAGE)
 
     def quick_covariance(self, M: Matrix) -> Matrix:
         """Return ``V M`` for weights that matter everywhere, by eq. (2) and without products with K."""
