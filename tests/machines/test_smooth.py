@@ -271,7 +271,7 @@ def test_columns_together_are_those_of_each(monkeypatch, bias, width, C):
     v[:3] = 0.0
     gram, machine = DenseGram(RBF(width)(X)), SmoothMachine(Logistic(), C=C, bias=bias, weights=v)
     alone = machine.solve(gram, Y)
-    monkeypatch.setattr(smooth, "TOGETHER_MIN_ROWS", 50)
+    monkeypatch.setattr(smooth, "LARGE_MIN_ROWS", 50)
     together = machine.solve(gram, Y)
     for one, other in zip(alone.columns, together.columns, strict=True):
         # The decrement, the square of the error in deviations of the outputs, is 1e-20 per row at most. Outputs are sums of n
@@ -288,7 +288,7 @@ def test_columns_together_share_factorisations(monkeypatch):
     monkeypatch.setattr(DenseGram, "factor", lambda *args: counts.append(1) or factor(*args))
     machine.solve(gram, Y)
     n_alone = len(counts)
-    monkeypatch.setattr(smooth, "TOGETHER_MIN_ROWS", 50)
+    monkeypatch.setattr(smooth, "LARGE_MIN_ROWS", 50)
     machine.solve(gram, Y)
     assert len(counts) - n_alone < Y.shape[1] < n_alone
 
@@ -297,7 +297,7 @@ def test_a_column_that_is_not_found_together_is_found_alone(monkeypatch):
     X, Y = five_classes()
     gram, machine = DenseGram(RBF(1.0)(X)), SmoothMachine(Logistic(), C=10.0)
     expected = machine.solve(gram, Y)
-    monkeypatch.setattr(smooth, "TOGETHER_MIN_ROWS", 50)
+    monkeypatch.setattr(smooth, "LARGE_MIN_ROWS", 50)
     monkeypatch.setattr(nearby_fits, "MAX_NEWTON_STEPS", 1)
     found = machine.solve(gram, Y)
     assert np.array_equal(found.outputs, expected.outputs)
@@ -332,7 +332,7 @@ def test_many_large_columns_do_not_keep_their_factors(monkeypatch):
 def test_a_column_of_one_class_has_no_optimum_among_others_either(monkeypatch):
     X, Y = five_classes()
     Y[:, 2] = -1.0
-    monkeypatch.setattr(smooth, "TOGETHER_MIN_ROWS", 50)
+    monkeypatch.setattr(smooth, "LARGE_MIN_ROWS", 50)
     with pytest.raises(Undefined):
         SmoothMachine(Logistic(), C=10.0).solve(DenseGram(RBF(1.0)(X)), Y)
 

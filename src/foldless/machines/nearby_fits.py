@@ -45,13 +45,13 @@ class Model(NamedTuple):
         Returns the product of V with a matrix.
     w : array of shape (n,)
         Its curvatures W.
-    outputs : callable, optional
-        Given slopes of the penalty and outputs that belong to them up to rounding, it returns the outputs; for a V of few digits.
+    belonging : callable, optional
+        Given outputs and slopes of the penalty that belong together up to rounding, it returns both without that; for a V of few digits.
     """
 
     V: Callable[[Matrix], Matrix]
     w: Vector
-    outputs: Callable[[Matrix, Matrix], Matrix] | None = None
+    belonging: Callable[[Matrix, Matrix], tuple[Matrix, Matrix]] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,8 +138,10 @@ class NearbyFits:
         return result, is_solved & np.isfinite(result.value)
 
     def _without_drift(self) -> Self:
-        outputs = self.model.outputs
-        return self if outputs is None else replace(self, z=outputs(self.beta, self.z))
+        if self.model.belonging is None:
+            return self
+        z, beta = self.model.belonging(self.z, self.beta)
+        return replace(self, z=z, beta=beta)
 
     def _newton_step(self, goal: float) -> Solved:
         def error(size: Vector) -> Vector:

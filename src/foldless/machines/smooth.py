@@ -38,10 +38,10 @@ from foldless.core.parallel import side_by_side
 from foldless.grams import DenseGram
 from foldless.grams.dense import DenseFactor
 from foldless.machines.base import MachineWithC, fraction_of_one_row, row_weights
-from foldless.machines.coefficients import loses_digits, range_gram
+from foldless.machines.coefficients import range_gram
 from foldless.machines.columnwise import ColumnwiseSolutions
+from foldless.machines.large_fits import LargeFits
 from foldless.machines.losses.protocols import SmoothLoss
-from foldless.machines.nearby_fits import TINY, Model, NearbyFits
 from foldless.machines.newton import FINAL_DECREMENT, SEARCH_CHORD_DECREMENT, SEARCH_DECREMENT, minimise
 from foldless.machines.step_plane import best_in_plane
 
@@ -53,10 +53,8 @@ CONJUGATE_STEPS_PER_ROW, MIN_CONJUGATE_STEPS = 1 / 150, 6
 CONJUGATE_ERROR = 0.01
 # Rows from which on the plane of a step is searched.
 PLANE_MIN_ROWS = 300
-# Columns and rows from which on steps for all columns together are cheaper than steps for each.
-TOGETHER_MIN_COLUMNS, TOGETHER_MIN_ROWS = 3, 600
-# Smallest curvature of their model, in units of the precision of the prior. Less would change little, but lose digits.
-MODEL_MIN_CURVATURE = 1e-4
+# Rows from which on fits are large ones, and columns from which on steps for all of them together are cheaper than steps for each.
+LARGE_MIN_ROWS, TOGETHER_MIN_COLUMNS = 600, 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,13 +131,12 @@ class SmoothMachine(MachineWithC):
             Earlier outputs: ``solution.start`` of a similar problem.
         """
         self.loss.check(Y)
-        together = self._solved_together(gram, Y)
         starts = [None] * Y.shape[1] if start is None else start
         tasks = [
             partial(self._column, gram, y, start)
             if z is None
             else partial(SmoothSolution, gram, self, y, row_weights(self, gram.n), z, 0)
-            for y, start, z in zip(Y.T, starts, together, strict=True)
+            for y, start, z in zip(Y.T, starts, self._large_fits(gram, Y, starts), strict=True)
         ]
         columns = side_by_side(tasks)
         # Searches read gradients from the factors of their small blocks.
@@ -148,36 +145,26 @@ class SmoothMachine(MachineWithC):
             columns = [replace(column, keeps_factor=False) for column in columns]
         return SmoothSolutions(tuple(columns))
 
-    def _solved_together(self, gram: Gram, Y: Matrix) -> list[Vector | None]:
-        """Return the outputs of the columns that are found by Newton steps for all of them at a time, and None for the others.
+    def _large_fits(
+        self, gram: Gram, Y: Matrix, starts: Sequence["WarmStart | None"]
+    ) -> Sequence[Vector | None]:
+        """Return the outputs of the columns that are found as large fits, and None for the others.
 
-        Such steps pay if columns and rows are many. Their model, see :mod:`foldless.machines.nearby_fits`, has the geometric means
-        of the curvatures of the columns.
+        Many columns share one model, few have one each.
         """
-        nothing: list[Vector | None] = [None] * Y.shape[1]
-        large = Y.shape[1] >= TOGETHER_MIN_COLUMNS and gram.n >= TOGETHER_MIN_ROWS
-        if not (large and self.fits_columns_together and isinstance(gram, DenseGram)):
+        nothing, k = [None] * Y.shape[1], Y.shape[1]
+        shares = k >= TOGETHER_MIN_COLUMNS
+        fits = self.fits_columns_together and (shares or not self.is_for_search)
+        if not (fits and gram.n >= LARGE_MIN_ROWS and isinstance(gram, DenseGram)):
             return nothing
-        v = np.broadcast_to(row_weights(self, gram.n)[:, None], Y.shape)
-        z = np.tile([self._best_constant(y, v[:, 0]) for y in Y.T], (gram.n, 1))
-        w = v * self.loss.derivatives(Y, z)[1]
-        variance = float(np.mean(gram.diag()))
-        if variance <= 0 or loses_digits(gram, self.C * float(np.max(w))):
-            return nothing
-        least = MODEL_MIN_CURVATURE / (self.C * variance)
-
-        def model(w: Matrix) -> Model:
-            means = np.maximum(np.exp(np.mean(np.log(np.maximum(w, TINY)), axis=1)), least)
-            factor = gram.factor(self.C * means, self.bias)
-            return Model(lambda M: self.C * factor.quick_covariance(M), means, outputs)
-
-        def outputs(beta: Matrix, z: Matrix) -> Matrix:
-            f = self.C * gram.matmul(beta)
-            return f + np.mean(z - f, axis=0) if self.bias else f
-
-        fits = NearbyFits(self.loss, model(w), Y, v, z, np.zeros_like(z))
-        fits, is_solved = fits.solved(self.decrement * float(np.sum(v[:, 0])), model)
-        return [column if known else None for column, known in zip(fits.z.T, is_solved, strict=True)]
+        v = row_weights(self, gram.n)
+        constants = np.array([self._best_constant(y, v) for y in Y.T])
+        large = LargeFits(gram, self.loss, self.C, self.bias, v, self.decrement * float(v.sum()))
+        if shares:
+            return large.outputs(Y, constants)
+        outputs = [None if start is None else start.outputs(self.C) for start in starts]
+        tasks = [partial(large.outputs, Y[:, i : i + 1], constants[i : i + 1], outputs[i]) for i in range(k)]
+        return [z for found in side_by_side(tasks) for z in found]
 
     def joined_start(
         self, starts: Sequence[list["WarmStart"]], rows: Sequence[Rows], n: int
@@ -358,7 +345,7 @@ class SmoothSolution:
     a, w, dw : arrays of shape (n,)
         Minus the first, the second and the third derivative of the weighted loss at ``z``.
     n_iterations : int
-        Newton steps that were needed, without the first one of a warm start; none if the column was found together with others.
+        Newton steps that were needed, without the first one of a warm start; none if the column was found as a large fit.
     keeps_factor : bool, default=True
         Whether the factor stays in memory after its diagonals were read. Those of many large columns would fill it, and fresh memory
         takes longer to come by than a factorisation.
