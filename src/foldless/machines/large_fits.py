@@ -51,8 +51,8 @@ class LargeFits:
     def outputs(self, Y: Matrix, constants: Vector, warm: Vector | None = None) -> list[Vector | None]:
         """Return the outputs of every column of the targets, None where they were not found.
 
-        Columns share a model, which has the geometric means of their curvatures. A single column needs one in single precision:
-        with others nothing would be gained.
+        Columns share a model, which has the geometric means of their curvatures. A single column needs one in single precision to
+        begin with: in double precision nothing would be gained. Where conjugate gradients take many steps, double precision follows.
 
         Parameters
         ----------
@@ -68,13 +68,13 @@ class LargeFits:
             return nothing
         z = points.z if warm is None else warm[:, None]
         w = replace(points, z=z).w
-        model = self._single_model(w) if Y.shape[1] == 1 else self._model(w)
-        if model is None:
+        model = self._single_model(w)
+        if model is None and Y.shape[1] == 1:
             return nothing
-        points = replace(points, model=model)
+        points = replace(points, model=model or self._double_model(w))
         if warm is not None:
             points = self._after_warm_step(points, z)
-        points, is_solved = points.solved(self.decrement, self._model)
+        points, is_solved = points.solved(self.decrement, self._double_model)
         return [z if known else None for z, known in zip(points.z.T, is_solved, strict=True)]
 
     def _at_constants(self, Y: Matrix, constants: Vector) -> NearbyFits:
@@ -96,16 +96,14 @@ class LargeFits:
     def _variance(self) -> float:
         return float(np.mean(self.gram.diag()))
 
-    def _model(self, w: Matrix) -> Model:
-        """Return the model of curvatures w (n, k), in single precision if it exists in that."""
-        single = self._single_model(w)
-        if single is not None:
-            return single
+    def _double_model(self, w: Matrix) -> Model:
+        """Return the model of curvatures w (n, k) in double precision."""
         means = self._mean_curvature(w)
         V = self.gram.factor(self.C * means, self.bias).quick_covariance
         return Model(lambda M: self.C * V(M), means, self._belonging)
 
     def _single_model(self, w: Matrix) -> Model | None:
+        """Return the model in single precision, or None if that does not suffice."""
         # Where no curvature matters nothing but rounding would be left.
         if self.C * float(np.max(w)) * self._variance < MODEL_MIN_CURVATURE:
             return None
