@@ -22,7 +22,10 @@ SPENT = {
         50, 55
     ): "the starts of a search, their scan by a least-squares machine with two classes, the tolerance of a descent, and "
     "(50 to 53) an even number of blocks of rows",
-    range(55, 59): "how accurate the first stage of a search is, and searches on parts of the rows",
+    range(
+        55, 59
+    ): "how accurate the first stage of a search is, and searches on parts of the rows; how many landmarks suffice; from "
+    "which loss on residuals are compared, and how many rows of them",
     range(
         60, 71
     ): "the default criterion of KernelSVC for either loss, and (70) when landmarks are as good as the whole matrix",

@@ -10,7 +10,7 @@ from functools import singledispatch
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import logsumexp, softmax
 
 from foldless.core.contracts import Machine, Matrix, Vector
 from foldless.core.errors import Undefined
@@ -76,6 +76,28 @@ def _(machine: SoftmaxMachine, Y: Matrix, outputs: Matrix) -> Vector:
 @row_losses.register(SquaredHingeSVM)
 def _(machine: Any, Y: Matrix, outputs: Matrix) -> Vector:
     return np.asarray(np.mean(machine.loss.value(Y * outputs), axis=1))
+
+
+@singledispatch
+def row_residuals(machine: Machine, Y: Matrix, outputs: Matrix) -> Matrix:
+    """Return minus the slope of the machine's loss in every output (n, k), up to a factor."""
+    return np.asarray(Y - outputs)
+
+
+@row_residuals.register
+def _(machine: SmoothMachine, Y: Matrix, outputs: Matrix) -> Matrix:
+    return np.asarray(-machine.loss.derivatives(Y, outputs)[0])
+
+
+@row_residuals.register
+def _(machine: SoftmaxMachine, Y: Matrix, outputs: Matrix) -> Matrix:
+    return np.asarray((Y > 0) - softmax(outputs, axis=1))
+
+
+@row_residuals.register(HingeSVM)
+@row_residuals.register(SquaredHingeSVM)
+def _(machine: Any, Y: Matrix, outputs: Matrix) -> Matrix:
+    return np.asarray(Y * machine.loss.pull(Y * outputs))
 
 
 @singledispatch

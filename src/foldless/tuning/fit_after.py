@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from foldless.core.contracts import Machine, Outcome, Reading, Step, Stop
+from foldless.core.contracts import Machine, Matrix, Outcome, Reading, Step, Stop
 from foldless.core.errors import MissingVerb, Undefined
 from foldless.criteria.base import Criterion
-from foldless.criteria.left_out import left_out_outputs
+from foldless.criteria.left_out import left_out_outputs, row_residuals
 from foldless.grams.cells import CellTree
+from foldless.kernels.precomputed import is_precomputed
 from foldless.tuning.forms import FittedForm
 from foldless.tuning.guard import warn_if_fooled
 from foldless.tuning.last_fit import LastFit
+from foldless.tuning.left_over import left_over
 from foldless.tuning.near_search import is_better, missed_in_block, near_fit, search_near, warn_of_neighbours
 from foldless.tuning.neighbours import Neighbours
 from foldless.tuning.objective import UNDEFINED_ERRORS, Objective
@@ -27,7 +29,13 @@ from foldless.tuning.row_blocks import BlockObjective, Rows
 from foldless.tuning.run_options import RunOptions
 from foldless.tuning.stage import Stage, StageObjective
 from foldless.tuning.staged_search import StagedSearch
-from foldless.tuning.wider_search import gains_little, search_wider
+from foldless.tuning.wider_search import (
+    can_search_more,
+    gains_little,
+    is_weak,
+    search_left_over,
+    search_wider,
+)
 
 # A search, the fit after it, and the outcome of both.
 Fit = tuple[Stage, FittedForm, Outcome]
@@ -62,10 +70,10 @@ class FitAfterSearch:
         return self.staged.problem
 
     def to_all_rows(self, stage: Stage) -> Selection:
-        """Fit all rows at the best point of a stage; where a constant or nearest neighbours do as well, search on and fit again."""
+        """Fit all rows at the best point of a stage; where it misses something, search on and fit again."""
         form, outcome = self.fit(stage)
         # Without left-out outputs nothing can be compared, and a second fit that fails leaves the first one.
-        for improved in (self.wider, self.closer):
+        for improved in (self.wider, self.closer, self.fuller):
             with suppress(*UNDEFINED_ERRORS, MissingVerb):
                 stage, form, outcome = improved(stage, form, outcome)
         warn_if_fooled(self.problem, self.kernel, form, stage.outcome, stage.objective)
@@ -91,6 +99,18 @@ class FitAfterSearch:
         found = self._better((stage, form, outcome), near, near_fit(self.last_fit, problem.machine))
         warn_of_neighbours(neighbours, found[1], Y)
         return found
+
+    def fuller(self, stage: Stage, form: FittedForm, outcome: Outcome) -> Fit:
+        """Return the fit or, where its residuals show that something is left over, the better one of it and a fit after a search on all rows."""
+        problem, n = self.problem, len(self.problem.Y)
+        may_search = can_search_more(self.staged, self.kernel, stage, n) and not is_precomputed(self.kernel)
+        if not (may_search and is_weak(problem.machine, problem.Y, form.left_out)):
+            return stage, form, outcome
+        found = left_over(self.kernel, problem.X, residuals_of(problem, form), problem.seed)
+        if found is None or not found.is_clear:
+            return stage, form, outcome
+        full = search_left_over(self.staged, self.kernel, found, stage, self.begun, self.section)
+        return self._better((stage, form, outcome), full, self.last_fit)
 
     def _better(self, before: Fit, stage: Stage | None, last_fit: LastFit) -> Fit:
         """Return a fit or, if it is better, the one after another search; the trace is that of both."""
@@ -181,6 +201,15 @@ class FitAfterSearch:
             0.0,
         )
         return selection_of(self.problem, self.kernel, form, stage.outcome, stage.steps)
+
+
+def residuals_of(problem: Problem, form: FittedForm) -> Matrix:
+    """Return the residuals of left-out rows (n, k), times their weights."""
+    residuals, weights = (
+        row_residuals(problem.machine, problem.Y, form.left_out),
+        problem.machine.loss_weights,
+    )
+    return residuals if weights is None else np.asarray(weights)[:, None] * residuals
 
 
 def start_after(problem: Problem, stage: Stage) -> Any:

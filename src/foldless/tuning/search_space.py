@@ -94,6 +94,11 @@ class SearchSpace:
         shift = np.r_[np.zeros(self.n_kernel_parameters), change]
         return replace(self, starts=[start + shift for start in self.starts])
 
+    def with_start(self, kernel: Kernel, machine: Machine | None, log_C: float, X: Any) -> "SearchSpace":
+        """Return the space with another first start: a kernel, and C in units of 1 / its mean diagonal."""
+        strength = () if machine is None else theta_of_log_C(machine, _mean_diagonal(kernel, X), log_C)
+        return replace(self, starts=[self.box.clip(np.r_[kernel.theta, strength]), *self.starts])
+
     def kernels_of(self, points: Sequence[Vector], theta: Vector) -> list[Vector]:
         """Return the kernels at some points, each once, with the regularisation of ``theta``."""
         p = self.n_kernel_parameters
@@ -144,6 +149,15 @@ def _shifted_kernels(kernel: Kernel) -> list[tuple[Vector, tuple[float, ...]]]:
 
 def is_length_scale(kernel: Kernel) -> Vector:
     """Return 1 where theta is a length scale and 0 elsewhere; 1 everywhere if there is no length scale."""
-    free = [h for h in kernel.hyperparameters if not h.fixed]
-    found = np.array([float("length_scale" in h.name) for h in free for _ in range(h.n_elements)])
+    found = _length_scales(kernel)
     return found if np.any(found) else np.ones(len(kernel.theta))
+
+
+def has_length_scale(kernel: Kernel) -> bool:
+    """Return whether theta has a length scale."""
+    return bool(np.any(_length_scales(kernel)))
+
+
+def _length_scales(kernel: Kernel) -> Vector:
+    free = [h for h in kernel.hyperparameters if not h.fixed]
+    return np.array([float("length_scale" in h.name) for h in free for _ in range(h.n_elements)])

@@ -1,13 +1,17 @@
-"""A search on more rows at a time, for a fit that is hardly better than a constant.
+"""A search on more rows at a time, for a fit that is hardly better than a constant, or leaves something over.
 
 A search runs on blocks of a few hundred rows. Some structure begins to show only where rows are more: a checkerboard in two of four
 columns, a class with twenty rows in all. Blocks that show nothing are fitted best by something close to a constant, and the fit to
 all rows is no better. In that case one block of many rows is searched, where the least-squares machine can by that machine, and all
 rows are fitted again.
+
+Where noise is strong even that shows too little, but the residuals of a fit to all rows tell (:mod:`foldless.tuning.left_over`). Then all rows are searched.
 """
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
@@ -16,8 +20,12 @@ from foldless.core.contracts import Machine, Matrix
 from foldless.core.errors import Undefined
 from foldless.criteria.left_out import gain_over_constant
 from foldless.criteria.loo import LOO
+from foldless.grams.builders import NystromBuilder
+from foldless.grams.landmarks import pivoted_landmarks
 from foldless.searches.lbfgs import LBFGS
-from foldless.tuning.pilot import is_piloted, pilot_of
+from foldless.tuning.left_over import LeftOver
+from foldless.tuning.objective import Objective
+from foldless.tuning.pilot import PilotMachine, is_piloted, pilot_of
 from foldless.tuning.problem import Problem
 from foldless.tuning.row_blocks import some_rows
 from foldless.tuning.search_space import SearchSpace
@@ -26,6 +34,10 @@ from foldless.tuning.staged_search import StagedSearch
 
 # Rows of the block, and evaluations on it.
 WIDE_MAX_ROWS, WIDE_MAX_EVALUATIONS = 1200, 16
+# Landmarks of a search on all rows: operations n m^2 of a pass, within bounds.
+ALL_ROWS_MAX_OPERATIONS, ALL_ROWS_LANDMARKS = 1e9, (150, 500)
+# A fit that explains more than this part of the loss of a constant is not weak: blocks of rows show what is left.
+WEAK_MAX_GAIN = 0.5
 # A larger block shows more if it has so many times the rows of those that were searched.
 MIN_GROWTH = 1.5
 # A fit gains little if its left-out losses are lower than those of a constant by less than so many standard errors: the lowest of
@@ -37,6 +49,12 @@ def gains_little(machine: Machine, Y: Matrix, left_out: Matrix) -> bool:
     """Return whether left-out outputs (n, k) are hardly better than the best constant, or of classes no more often right."""
     gain = gain_over_constant(machine, Y, left_out)
     return not (gain.is_right_more_often and gain.exceeds(MIN_STANDARD_ERRORS))
+
+
+def is_weak(machine: Machine, Y: Matrix, left_out: Matrix) -> bool:
+    """Return whether left-out outputs (n, k) leave half of the loss of the best constant, or more."""
+    gain = gain_over_constant(machine, Y, left_out)
+    return gain.loss >= (1 - WEAK_MAX_GAIN) * gain.constant_loss
 
 
 def search_wider(
@@ -55,18 +73,69 @@ def search_wider(
     section : str
         Name of the search in a checkpoint.
     """
-    Y, machine = staged.problem.Y, staged.problem.machine
-    n_rows = min(len(Y), WIDE_MAX_ROWS // machine.n_joint_functions(Y.shape[1]))
-    follows_starts = staged.search.name == LBFGS.name and len(kernel.theta) > 0
-    is_more = n_rows >= MIN_GROWTH * stage.objective.rows_at_once
-    if stage.outcome.stop.cut_short or not (follows_starts and is_more and machine.fits_on_blocks):
+    n_rows = min(len(staged.problem.Y), _most_rows(staged.problem))
+    if not can_search_more(staged, kernel, stage, n_rows):
         return None
     problem, space = _cheapest(staged.problem, staged.space(kernel))
-    rows = some_rows(Y, np.random.default_rng(staged.problem.seed), n_rows)
-    wide, name = replace(staged, problem=problem, roughly=True), f"{section}.wide"
+    rows = some_rows(problem.Y, np.random.default_rng(problem.seed), n_rows)
+    objective = partial(problem.on_rows, kernel, rows)
+    return _search(replace(staged, problem=problem), objective, space, stage, begun, f"{section}.wide")
+
+
+def search_left_over(
+    staged: StagedSearch, kernel: Kernel, found: LeftOver, stage: Stage, begun: float, section: str
+) -> Stage | None:
+    """Return a search on all rows for what the fit after a stage leaves over; through landmarks if they are many.
+
+    It begins at the length scale that shows most of it, and at the best point so far. What is weak beside the noise needs few
+    landmarks. The other parameters are those of :func:`search_wider`.
+    """
+    problem, space = _cheapest(staged.problem, staged.space(kernel))
+    C_ratio = problem.machine.ratios.C if isinstance(problem.machine, PilotMachine) else 0.0
+    tuned = problem.machine if problem.tune_machine else None
+    space = replace(space, starts=[stage.outcome.best.theta])
+    space = space.with_start(found.kernel, tuned, found.log_C + C_ratio, problem.X)
+
+    def objective() -> Objective:
+        n = len(problem.Y)
+        if n <= _most_rows(problem):
+            return problem.on_rows(kernel, np.arange(n))
+        m = int(np.clip(np.sqrt(ALL_ROWS_MAX_OPERATIONS / n), *ALL_ROWS_LANDMARKS))
+        landmarks = pivoted_landmarks(found.kernel, problem.X, m, np.random.default_rng(problem.seed))
+        return problem.through(NystromBuilder(problem.X, landmarks), kernel)
+
+    return _search(replace(staged, problem=problem), objective, space, stage, begun, f"{section}.left")
+
+
+def can_search_more(staged: StagedSearch, kernel: Kernel, stage: Stage, n_rows: int) -> bool:
+    """Return whether a search may go on after a stage, on so many rows at a time, and these are many more than before."""
+    follows_starts = staged.search.name == LBFGS.name and len(kernel.theta) > 0
+    is_more = n_rows >= MIN_GROWTH * stage.objective.rows_at_once
+    return (
+        not stage.outcome.stop.cut_short
+        and follows_starts
+        and is_more
+        and staged.problem.machine.fits_on_blocks
+    )
+
+
+def _most_rows(problem: Problem) -> int:
+    """Return the most rows of one dense block."""
+    return WIDE_MAX_ROWS // problem.machine.n_joint_functions(problem.Y.shape[1])
+
+
+def _search(
+    staged: StagedSearch,
+    objective: Callable[[], Objective],
+    space: SearchSpace,
+    stage: Stage,
+    begun: float,
+    section: str,
+) -> Stage | None:
+    """Return a rough search from the starts of a space; None if the criterion exists at none of them."""
+    rough = replace(staged, roughly=True)
     with suppress(Undefined):
-        objective = problem.on_rows(kernel, rows)
-        found = wide.on(objective, space, stage, begun, name, WIDE_MAX_EVALUATIONS, from_optima=False)
+        found = rough.on(objective(), space, stage, begun, section, WIDE_MAX_EVALUATIONS, from_optima=False)
         found = replace(found, outcome=replace(found.outcome, warm_start=None))
         return found.within_budget(staged.options.max_evaluations)
     return None
