@@ -91,7 +91,7 @@ def test_all_cells_are_fitted_unless_some_of_them_are_worse(width, cell_size, fo
 )
 def test_landmarks_that_are_known_to_be_too_few_are_not_fitted(width, names):
     """A narrow kernel has no use for 300 landmarks, which 100 of them tell; a wider one needs no more, and takes no more than suffice."""
-    X, y = make_ripley(1050, random_state=0)
+    X, y = make_ripley(1850, random_state=0)
     form = LastFit(X, np.where(y > 0, 1.0, -1.0)[:, None], LOO()).fit(RBF(width), LSSVM(1.0))
     several = "whole" if form.name == "whole" else str(form.builder.m)
     assert [tried.name for tried in form.tried] == [name.replace("several", several) for name in names]

@@ -58,6 +58,8 @@ GRAMS = ("auto", "dense", "lowrank", "nystrom", "cells", "dask")
 # Rows (times functions of one linear system) up to which the whole matrix is used without asking, and at all.
 SMALL_WHOLE_MAX_ROWS, WHOLE_MAX_ROWS = 1000, 5000
 FIRST_LANDMARKS, LANDMARK_GROWTH = 100, 3
+# Rows for each landmark, or more, where the whole matrix may be used instead.
+WHOLE_ROWS_PER_LANDMARK = 6
 # Entries of the array of rows times landmarks, and operations n m^2 of a pass over the rows, that a fit may take. From
 # LANDMARK_STEADY_ROWS rows on the number of landmarks stays, so that more rows do not make the fit coarser.
 LANDMARK_MAX_ENTRIES, LANDMARK_MAX_OPERATIONS, LANDMARK_STEADY_ROWS = 4e8, 3e10, 1e5
@@ -223,8 +225,8 @@ class LastFit:
         fits_whole = self._size(machine) <= WHOLE_MAX_ROWS and self._whole_is_affordable(machine)
         most = self._affordable(TRIAL_MAX_OPERATIONS, machine)
         if fits_whole:
-            # More landmarks take longer than the whole matrix, whose factorisations many classes may share.
-            most = self.n // (6 if self._shares_factors(machine) else 3)
+            # The choice of more landmarks, which may be in vain, takes too much of the time of the whole matrix.
+            most = self.n // WHOLE_ROWS_PER_LANDMARK
         m, tried = FIRST_LANDMARKS, list[ScoredForm]()
         last: FittedForm | None = None
         precision: Vector | None = None
