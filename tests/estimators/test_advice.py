@@ -15,6 +15,7 @@ from foldless.core.errors import (
     AdviceWarning,
     BoundWarning,
     ConstantPredictionWarning,
+    CopiesWarning,
     InputScaleWarning,
     ManyParametersWarning,
     NoGainWarning,
@@ -28,11 +29,11 @@ from foldless.machines.losses import Logistic
 TUNED = [name for name in MACHINES if name != "subset"]
 
 
-def advice(estimator, X, y):
+def advice(estimator, X, y, **options):
     """Types of the advice of one fit, with repetitions."""
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always", AdviceWarning)
-        estimator.fit(X, y)
+        estimator.fit(X, y, **options)
     assert all(
         warning.filename == __file__ for warning in found if issubclass(warning.category, AdviceWarning)
     )
@@ -69,6 +70,21 @@ def test_a_search_around_a_machine_of_scikit_learn_sees_the_scales_too():
     assert advice(KernelSearch(SVC()), X * [1.0, 200.0], y) == [InputScaleWarning]
     assert advice(KernelSearch(make_pipeline(StandardScaler(), SVC())), X * [1.0, 200.0], y) == []
     assert advice(KernelSearch(SVC(kernel="precomputed")), X @ np.diag([1.0, 4e4]) @ X.T, y) == []
+
+
+@pytest.mark.parametrize("kind", [KernelRidgeRegressor, KernelLogisticRegression, KernelLSSVC])
+def test_weights_that_count_as_copies_are_named_and_dividing_them_cures_it(kind):
+    """Left-out copies of noisy targets are told by the others: without a word the fit would repeat the noise."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, size=(300, 2))
+    y = np.sin(X[:, 0]) + 2 * rng.normal(size=300)
+    y, weights = y if kind is KernelRidgeRegressor else y > 0, rng.integers(0, 3, 300).astype(float)
+    assert CopiesWarning in advice(kind(), X, y, sample_weight=weights)
+    for harmless in (weights / 2, np.where(rng.random(300) < 0.03, 2.0, 1.0)):
+        assert CopiesWarning not in advice(kind(), X, y, sample_weight=harmless)
+    assert CopiesWarning not in advice(kind(criterion="evidence"), X, y, sample_weight=weights)
+    fixed = {"alpha" if kind is KernelRidgeRegressor else "C": 1.0}
+    assert advice(kind(RBF(1.0, "fixed"), **fixed), X, y, sample_weight=weights) == []
 
 
 def test_scales_up_to_thirty_give_no_advice():

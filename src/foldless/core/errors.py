@@ -237,6 +237,17 @@ class NeighbourWarning(AdviceWarning):
         )
 
 
+class CopiesWarning(AdviceWarning):
+    """Rows count as several equal ones, of which a criterion leaves out one at a time."""
+
+    def __init__(self, share: float):
+        super().__init__(
+            f"{share:.0%} of the weight is of rows whose sample_weight is above 1. Such a row stands for several equal ones: one is left out "
+            "while the others tell its target, and the criterion may choose a fit that repeats the targets, noise and all. If the weights "
+            "are not numbers of equal rows, divide them by the largest."
+        )
+
+
 class InputScaleWarning(AdviceWarning):
     """Columns of very different scales share one length scale."""
 

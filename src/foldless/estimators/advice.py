@@ -13,6 +13,7 @@ from foldless.core.errors import (
     AdviceWarning,
     BoundWarning,
     ConstantPredictionWarning,
+    CopiesWarning,
     InputScaleWarning,
     ManyLevelsWarning,
     ManyParametersWarning,
@@ -20,6 +21,7 @@ from foldless.core.errors import (
 )
 from foldless.core.targets import class_index, is_pm1
 from foldless.criteria.left_out import gain_over_constant
+from foldless.criteria.loo import LOO
 from foldless.estimators.columns import ColumnCodes
 from foldless.kernels import Categorical, Columns
 from foldless.tuning.result import Selection
@@ -35,6 +37,8 @@ BOUND_FRACTION = 1e-3
 CONSTANT_FRACTION = 1e-6
 # A lower loss of left-out rows may be chance up to so many standard errors.
 CHANCE_STANDARD_ERRORS = 2.0
+# Share of the weight in copies of rows from which on they decide what is chosen.
+COPIES_MAX_SHARE = 0.1
 
 
 def warn_about(found: Iterable[AdviceWarning | None]) -> None:
@@ -106,6 +110,15 @@ def _columns_of_one_width(kernel: Kernel, columns: list[int]) -> Iterator[list[i
         yield from _columns_of_one_width(part, columns)
     if not parts and _tunes_one_length_scale(kernel):
         yield columns
+
+
+def copies_warning(selection: Selection) -> CopiesWarning | None:
+    """Return a warning if the criterion leaves out single copies of rows that have much of the weight."""
+    counts = selection.machine.row_counts
+    if counts is None or selection.criterion.name != LOO.name:
+        return None
+    share = float(np.sum(counts, where=counts > 1) / np.sum(counts))
+    return CopiesWarning(share) if share > COPIES_MAX_SHARE else None
 
 
 def constant_warning(outputs: Matrix, Y: Matrix) -> ConstantPredictionWarning | None:

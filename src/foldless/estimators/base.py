@@ -25,6 +25,7 @@ from foldless.criteria.base import Criterion
 from foldless.estimators.advice import (
     bound_warning,
     constant_warning,
+    copies_warning,
     no_gain_warning,
     parameters_warning,
     scale_warning,
@@ -260,7 +261,7 @@ class BaseKernelEstimator(
         if n_parameters == 0:
             return
         found: list[AdviceWarning | None] = [bound_warning(selection, X, name) for name in tuned]
-        found.append(parameters_warning(n_parameters, X.shape[0]))
+        found += [parameters_warning(n_parameters, X.shape[0]), copies_warning(selection)]
         if not self._pairwise:
             with one_blas_thread():
                 outputs = self._outputs_at(X[:ADVICE_MAX_ROWS])
