@@ -205,11 +205,11 @@ class FitAfterSearch:
 
 def residuals_of(problem: Problem, form: FittedForm) -> Matrix:
     """Return the residuals of left-out rows (n, k), times their weights."""
-    residuals, weights = (
-        row_residuals(problem.machine, problem.Y, form.left_out),
-        problem.machine.loss_weights,
+    machine = problem.machine
+    residuals = row_residuals(machine, problem.Y, form.left_out)
+    return (
+        residuals if machine.loss_weights is None else np.asarray(machine.loss_weights)[:, None] * residuals
     )
-    return residuals if weights is None else np.asarray(weights)[:, None] * residuals
 
 
 def start_after(problem: Problem, stage: Stage) -> Any:

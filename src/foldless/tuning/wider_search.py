@@ -5,7 +5,8 @@ columns, a class with twenty rows in all. Blocks that show nothing are fitted be
 all rows is no better. In that case one block of many rows is searched, where the least-squares machine can by that machine, and all
 rows are fitted again.
 
-Where noise is strong even that shows too little, but the residuals of a fit to all rows tell (:mod:`foldless.tuning.left_over`). Then all rows are searched.
+Where noise is strong even that may show too little. The residuals of a fit to all rows tell whether something is left over
+(:mod:`foldless.tuning.left_over`); if so, all rows are searched.
 """
 
 from collections.abc import Callable
