@@ -74,10 +74,10 @@ def test_a_search_around_a_machine_of_scikit_learn_sees_the_scales_too():
 
 @pytest.mark.parametrize("kind", [KernelRidgeRegressor, KernelLogisticRegression, KernelLSSVC])
 def test_weights_that_count_as_copies_are_named_and_dividing_them_cures_it(kind):
-    """Left-out copies of noisy targets are told by the others: without a word the fit would repeat the noise."""
+    """In a table of few values a row of weight 2 may be two observations; if it is none, a left-out one is told by the other."""
     rng = np.random.default_rng(0)
-    X = rng.uniform(-3, 3, size=(300, 2))
-    y = np.sin(X[:, 0]) + 2 * rng.normal(size=300)
+    X = rng.integers(-3, 3, size=(300, 2)).astype(float)
+    y = np.round(np.sin(X[:, 0]) + 2 * rng.normal(size=300))
     y, weights = y if kind is KernelRidgeRegressor else y > 0, rng.integers(0, 3, 300).astype(float)
     assert CopiesWarning in advice(kind(), X, y, sample_weight=weights)
     for harmless in (weights / 2, np.where(rng.random(300) < 0.03, 2.0, 1.0)):

@@ -61,7 +61,7 @@ def test_a_row_of_weight_two_counts_twice_in_every_comparison():
     weighted = KernelRidgeRegressor("auto").fit(x, y, sample_weight=counts)
     repeated = KernelRidgeRegressor("auto").fit(np.repeat(x, counts, axis=0), np.repeat(y, counts))
     for one, other in zip(weighted.selection_.trials, repeated.selection_.trials, strict=True):
-        assert one.note.replace(" 120 rows", "") == other.note.replace(f" {counts.sum()} rows", "")
+        assert one.note.replace(" 120 rows", "") == other.note.replace(" 120 rows", "")
 
 
 def test_the_choice_is_explained():

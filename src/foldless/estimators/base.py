@@ -34,6 +34,7 @@ from foldless.estimators.advice import (
 from foldless.estimators.attribute_names import AttributeNamesMixin
 from foldless.estimators.callbacks import CallbackMixin, both
 from foldless.estimators.columns import ColumnCodes, bound_kernels, codes_for, readable_columns
+from foldless.estimators.copies import FittedRows, fitted_rows
 from foldless.estimators.dask_collections import Collection, PartitionedFit, lazy_on_dask
 from foldless.estimators.doc_links import DocLinkMixin
 from foldless.estimators.feature_relevance import relevance
@@ -42,7 +43,12 @@ from foldless.estimators.parameter_names import ParameterNamesMixin
 from foldless.estimators.uncertainty.interval_mixin import IntervalMixin
 from foldless.estimators.uncertainty.left_out_mixin import LeftOutMixin
 from foldless.estimators.uncertainty.set_mixin import SetMixin
-from foldless.estimators.validation import check_labels_present, check_options, checked_weights
+from foldless.estimators.validation import (
+    check_labels_present,
+    check_options,
+    checked_weights,
+    weights_of_classes,
+)
 from foldless.grams.expansion import CellExpansion, Expansion
 from foldless.kernels import gram
 from foldless.kernels.families import Families, families
@@ -103,7 +109,7 @@ class BaseKernelEstimator(
     verbose: int
     on_interrupt: str = "raise"
 
-    _rows: Rows  # the training rows with a positive weight
+    _rows: Rows  # numbers of the training rows that are fitted
     _kernels: KernelLike  # the kernels to choose from, with names of columns turned into numbers
     _landmarks: Any = None  # the points that the user gave as landmarks
     column_codes_: ColumnCodes | None = None
@@ -141,8 +147,24 @@ class BaseKernelEstimator(
         self._rows = np.flatnonzero(weight)
         if len(self._rows) == len(weight):
             return X, y, weight
-        columns = self._rows if self._pairwise else slice(None)
-        return X[self._rows][:, columns], y[self._rows], weight[self._rows]
+        return self._of_table(X, self._rows), y[self._rows], weight[self._rows]
+
+    def _join_copies(self, X: Any, Y: Matrix, weight: Vector) -> tuple[Any, Matrix, FittedRows]:
+        """Return rows and targets with copies of a row as one row, and remember which rows these are."""
+        found = fitted_rows(X, Y, weight)
+        self._keep_rows(found._replace(numbers=self._rows))
+        if found.place is None:
+            return X, Y, found
+        return self._of_table(X, found.first), Y[found.first], found
+
+    def _keep_rows(self, rows: FittedRows) -> None:
+        """Remember which rows of the table are fitted, and which of them are copies."""
+        self._rows, self._numbers, self._place = rows.rows, rows.numbers, rows.place
+        self._copies = None if rows.place is None else rows.weight
+
+    def _of_table(self, X: Any, rows: Rows) -> Any:
+        """Return some rows of points, or rows and columns of a given Gram matrix."""
+        return X[rows][:, rows] if self._pairwise else X[rows]
 
     @property
     def _pairwise(self) -> bool:
@@ -354,13 +376,15 @@ class BaseKernelClassifier(SetMixin, BaseKernelEstimator):
 
     def _check_labels(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> tuple[Any, np.ndarray, Matrix, Vector]:
-        """Return rows, labels, columns of -1 and 1, and weights of the rows with a positive weight."""
+    ) -> tuple[Any, Matrix, Vector, FittedRows]:
+        """Return rows, columns of -1 and 1, weights of the classes of the rows, and which rows are fitted."""
         X, y = self._check_data(X, y)
         check_classification_targets(y)
         X, y, weight = self._drop_weightless_rows(X, y, sample_weight)
         self.classes_, Y = encode_labels(y)
-        return X, y, Y, weight
+        of_classes = weights_of_classes(self.class_weight, y)
+        X, Y, rows = self._join_copies(X, Y, weight)
+        return X, Y, of_classes[rows.first], rows
 
     def _one_or_all(self, columns: Matrix) -> np.ndarray:
         """Return outputs as scikit-learn shapes them: (n,) for two classes, else (n, n_classes)."""
@@ -394,15 +418,22 @@ class BaseKernelRegressor(IntervalMixin, BaseKernelEstimator):
     _single: bool  # whether y was one-dimensional
 
     def _check_targets(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> tuple[Any, Matrix, Vector | None]:
-        """Return rows, targets as columns, and how many rows each stands for (None if each stands for itself)."""
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, joins_copies: bool = True
+    ) -> tuple[Any, Matrix, Vector | None, Vector | None]:
+        """Return rows, targets as columns, weights of the rows, and how many observations each stands for; None stands for ones.
+
+        Copies are one row unless the machine has something to say about each.
+        """
         X, y = self._check_data(X, y, multi_output=True, y_numeric=True)
-        X, y, counts = self._drop_weightless_rows(X, y, sample_weight)
+        X, y, weight = self._drop_weightless_rows(X, y, sample_weight)
         self._single = y.ndim == 1
         Y = np.asarray(y, dtype=float).reshape(len(y), -1)
         check_targets(Y)
-        return X, Y, None if np.all(counts == 1) else counts
+        counts: Vector | None = weight
+        if joins_copies:
+            X, Y, rows = self._join_copies(X, Y, weight)
+            weight, counts = rows.weight, rows.counts
+        return (X, Y, None, None) if np.all(weight == 1) else (X, Y, weight, counts)
 
     def _shaped(self, outputs: Matrix) -> np.ndarray:
         """Return outputs (..., k) in the shape that y had."""

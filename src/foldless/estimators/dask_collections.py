@@ -231,13 +231,15 @@ class ReadRows:
 
 def machine_of_rows(machine: Machine, rows: ReadRows) -> Machine:
     """Return a machine for other rows than its own, with their weights if it or they have any."""
-    of_rows = {"weights": rows.weights, "costs": rows.costs, "row_counts": rows.counts}
     given = {field.name: getattr(machine, field.name) for field in fields(cast(Any, machine))}
-    counted = bool(np.any(rows.counts != 1))
+    # Without numbers of observations the weights are those of copies, and of their losses too.
+    costs = rows.weights if given.get("row_counts") is None else rows.costs
+    of_rows = {"weights": rows.weights, "costs": costs, "row_counts": rows.counts}
+    weighted = "weights" in given and bool(np.any(rows.counts != 1))
     changes = {
         name: values
         for name, values in of_rows.items()
-        if isinstance(given.get(name), np.ndarray) or (counted and name in given and name != "costs")
+        if isinstance(given.get(name), np.ndarray) or (weighted and name == "weights")
     }
     return replace(cast(Any, machine), **changes)
 

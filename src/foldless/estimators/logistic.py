@@ -22,7 +22,7 @@ from foldless.estimators.base import (
 from foldless.estimators.dask_collections import is_dask, lazy_on_dask
 from foldless.estimators.dask_fit import fit_collection
 from foldless.estimators.docstrings import document_shared
-from foldless.estimators.validation import regularisation, weights_of_classes
+from foldless.estimators.validation import regularisation
 from foldless.machines import SmoothMachine, SoftmaxMachine
 from foldless.machines.losses import Logistic
 
@@ -139,13 +139,13 @@ class KernelLogisticRegression(ClassifierMixin, BaseKernelClassifier):
         C, tune_C = regularisation("C", self.C)
         if self.multi_class not in MULTI_CLASS:
             raise UnknownName("multi_class", self.multi_class, MULTI_CLASS)
-        X, y, Y, counts = self._check_labels(X, y, sample_weight)
-        weights = weights_of_classes(self.class_weight, y) * counts
+        X, Y, of_classes, rows = self._check_labels(X, y, sample_weight)
+        weights = of_classes * rows.weight
         machine: Machine
         if self._joint:
-            machine = SoftmaxMachine(C, bias=True, weights=weights, row_counts=counts)
+            machine = SoftmaxMachine(C, bias=True, weights=weights, row_counts=rows.counts)
         else:
-            machine = SmoothMachine(Logistic(), C, bias=True, weights=weights, row_counts=counts)
+            machine = SmoothMachine(Logistic(), C, bias=True, weights=weights, row_counts=rows.counts)
         selection = self._select(X, Y, machine, tune_machine=tune_C)
         self._store(selection)
         self._keep_left_out(left_out_outputs(selection.solution))

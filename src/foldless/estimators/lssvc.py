@@ -20,7 +20,7 @@ from foldless.estimators.calibration import calibrate
 from foldless.estimators.dask_collections import is_dask, lazy_on_dask
 from foldless.estimators.dask_fit import fit_collection
 from foldless.estimators.docstrings import document_shared
-from foldless.estimators.validation import regularisation, weights_of_classes
+from foldless.estimators.validation import regularisation
 from foldless.machines import LSSVM
 
 
@@ -133,13 +133,14 @@ class KernelLSSVC(ClassifierMixin, BaseKernelClassifier):
         if self._splits:
             return self._fit_split(X, y, sample_weight)
         C, tune_C = regularisation("C", self.C)
-        X, y, Y, counts = self._check_labels(X, y, sample_weight)
-        class_weights = weights_of_classes(self.class_weight, y)
-        machine = LSSVM(C, bool(self.bias), class_weights * counts, row_counts=counts, costs=class_weights)
+        X, Y, of_classes, rows = self._check_labels(X, y, sample_weight)
+        weights = of_classes * rows.weight
+        costs = weights if rows.counts is None else of_classes
+        machine = LSSVM(C, bool(self.bias), weights, row_counts=rows.counts, costs=costs)
         selection = self._select(X, Y, machine, tune_machine=tune_C)
         self._store(selection)
         outputs = left_out_outputs(selection.solution)
-        self.calibration_ = calibrate(outputs, Y, counts)
+        self.calibration_ = calibrate(outputs, Y, rows.weight)
         self._keep_left_out(outputs)
         self._advise(X, Y)
         return self

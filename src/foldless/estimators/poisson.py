@@ -130,8 +130,8 @@ class KernelPoissonRegressor(RegressorMixin, IntervalMixin, BaseKernelEstimator)
         X, y = self._check_data(X, y, y_numeric=True)
         X, y, counts = self._drop_weightless_rows(X, np.asarray(y, dtype=float), sample_weight)
         Poisson().check(y)
-        machine = SmoothMachine(Poisson(), 1 / alpha, bias=True, weights=counts, row_counts=counts)
-        Y = y[:, None]
+        X, Y, rows = self._join_copies(X, y[:, None], counts)
+        machine = SmoothMachine(Poisson(), 1 / alpha, bias=True, weights=rows.weight, row_counts=rows.counts)
         selection = self._select(X, Y, machine, tune_machine=tune_alpha)
         self._store(selection)
         self._keep_left_out(left_out_outputs(selection.solution))
@@ -140,7 +140,7 @@ class KernelPoissonRegressor(RegressorMixin, IntervalMixin, BaseKernelEstimator)
 
     def _keep_left_out(self, outputs: Matrix) -> None:
         super()._keep_left_out(outputs)
-        self.loo_decision_ = outputs[:, 0]
+        self.loo_decision_ = self._of_rows(outputs[:, 0])
 
     def _shaped(self, outputs: Matrix) -> np.ndarray:
         return outputs[..., 0]

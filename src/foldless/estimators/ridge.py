@@ -152,11 +152,13 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
         for name in ("noise_variance_", "loo_decision_", "_variance"):
             self.__dict__.pop(name, None)
         alpha, tune_alpha = regularisation("alpha", self.alpha)
-        X, Y, counts = self._check_targets(X, y, sample_weight)
-        machine = Ridge(alpha, bool(self.fit_intercept), counts, self._penalty_matrix(), counts)
+        # Another penalty has something to say about the coefficient of every row.
+        by_kernel = isinstance(self.penalty, str) and self.penalty == "K"
+        X, Y, weights, counts = self._check_targets(X, y, sample_weight, joins_copies=by_kernel)
+        machine = Ridge(alpha, bool(self.fit_intercept), weights, self._penalty_matrix(), counts)
         selection = self._select(X, Y, machine, tune_machine=tune_alpha)
         self._store(selection)
-        self._counts = counts
+        self._weights = weights
         # An exact fit leaves no residuals to estimate the noise from, and a row that fixes its own output no left-out ones.
         with suppress(Undefined):
             if self.cells_ is None:
@@ -250,7 +252,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
             self._left_out_models().influence(block.points),
             training.weights,
             1 / training.counts,
-            self.leverage_,
+            self._leverage,
         )
 
     def _posterior_variance(self) -> PosteriorVariance:
@@ -260,7 +262,7 @@ class KernelRidgeRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegressor
                 solution = self.selection_.solution
             else:
                 penalty = self._penalty_matrix()
-                machine = Ridge(self.alpha_, bool(self.fit_intercept), self._counts, penalty)
+                machine = Ridge(self.alpha_, bool(self.fit_intercept), self._weights, penalty)
                 K = gram(self.kernel_, self.X_fit_)
                 solution = machine.solve(DenseGram(K), np.zeros((len(K), 1)))
             self._variance = posterior_variance(solution)

@@ -137,13 +137,15 @@ class KernelSubsetRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegresso
         -------
         self : KernelSubsetRegressor
         """
-        X, Y, counts = self._check_targets(X, y, sample_weight)
+        # Given rows may be copies of others.
+        chooses = self.indices is None
+        X, Y, weights, counts = self._check_targets(X, y, sample_weight, joins_copies=chooses)
         bias = bool(self.fit_intercept)
         if self.indices is None:
-            self._grow(X, Y, Subset([0], bias, counts, counts))
+            self._grow(X, Y, Subset([0], bias, weights, counts))
         else:
             indices = self._given_indices()
-            self._store(self._select(X, Y, Subset(indices, bias, counts, counts), tune_machine=False))
+            self._store(self._select(X, Y, Subset(indices, bias, weights, counts), tune_machine=False))
             self._keep(indices)
         # A row that fixes its own output has no left-out prediction.
         with suppress(Undefined):
@@ -155,7 +157,7 @@ class KernelSubsetRegressor(MultiOutputMixin, RegressorMixin, BaseKernelRegresso
         training, influence = self._rows_of_fit(), self._left_out_models().influence(block.points)
         variance = 1 + np.sum(influence**2 / training.weights, axis=1)
         return least_squares_scales(
-            variance, influence, training.weights, 1 / training.counts, self.leverage_
+            variance, influence, training.weights, 1 / training.counts, self._leverage
         )
 
     def _grow(self, X: Any, Y: Matrix, machine: Subset) -> None:

@@ -30,7 +30,7 @@ from foldless.estimators.dask_fit import fit_collection
 from foldless.estimators.docstrings import document_shared
 from foldless.estimators.uncertainty.guarantee import Conditions
 from foldless.estimators.uncertainty.left_out import LeftOutModels
-from foldless.estimators.validation import regularisation, weights_of_classes
+from foldless.estimators.validation import regularisation
 from foldless.kernels.evaluate import diagonal
 from foldless.kernels.families import Families
 from foldless.machines import HingeSVM, SquaredHingeSVM
@@ -183,8 +183,8 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
         machine_type = _look_up("loss", self.loss, MACHINES)
         criterion = self._criterion()
         bias = self._bias(criterion)
-        X, y, Y, weight = self._check_labels(X, y, sample_weight)
-        weights = weights_of_classes(self.class_weight, y) * weight
+        X, Y, of_classes, rows = self._check_labels(X, y, sample_weight)
+        weights = of_classes * rows.weight
         selection = self._select(
             X,
             Y,
@@ -217,6 +217,7 @@ class KernelSVC(ClassifierMixin, BaseKernelClassifier):
             return
         # The posterior has no left-out probabilities; the machine has left-out outputs.
         self._left_out, self.loo_proba_ = outputs, None
+        outputs = self._of_rows(outputs)
         self.loo_decision_, self.loo_predict_ = self._one_or_all(outputs), self.classes_[class_index(outputs)]
 
     def _probabilities(self, outputs: Matrix) -> Matrix:

@@ -37,7 +37,7 @@ class MarginDisplay:
         model, selection = predicting_estimator(estimator), tuned_estimator(estimator).selection_
         if not hasattr(model, "loo_decision_") or not hasattr(model, "classes_"):
             raise ValueError(f"{type(model).__name__} has no leave-one-out outputs of classes to draw.")
-        codes = class_index(selection.objective.Y)
+        codes = model._of_rows(class_index(selection.objective.Y))
         return cls(loo_margins(model.loo_decision_, codes), model.classes_[codes]).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> Self:

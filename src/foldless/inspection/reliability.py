@@ -40,5 +40,6 @@ class ReliabilityDisplay(CalibrationDisplay):
                 f"{type(model).__name__} has no leave-one-out probabilities of two classes; "
                 "a classifier of foldless has, fitted on two classes without a posterior."
             )
+        labels = model._of_rows(class_index(selection.objective.Y))
         options = {"name": "leave-one-out", "n_bins": n_bins, "strategy": strategy, "ax": ax, **options}
-        return cls.from_predictions(class_index(selection.objective.Y), model.loo_proba_[:, 1], **options)
+        return cls.from_predictions(labels, model.loo_proba_[:, 1], **options)

@@ -166,7 +166,7 @@ class CalibrationDisplay:
             raise TypeError(
                 f"{type(model).__name__} has no left-out probabilities; a classifier without a posterior has."
             )
-        labels = class_index(model._rows_of_fit().Y)
+        labels = model._of_rows(class_index(model._rows_of_fit().Y))
         top = np.argmax(model.loo_proba_, axis=1)
         return cls(np.max(model.loo_proba_, axis=1), top == labels, n_bins).plot(ax=ax)
 
@@ -281,5 +281,5 @@ def suspicious_rows(model: Any) -> tuple[NDArray[np.intp], Vector, str]:
     if isinstance(model, SetMixin):
         values: Vector = np.sort(model.label_quality_, kind="stable")
         return model.suspicious_, values, "left-out probability of the row's own class"
-    values = -np.sort(-model._suspicion(), kind="stable")
+    values = -np.sort(-model._of_rows(model._suspicion()), kind="stable")
     return model.suspicious_, values, "left-out residual, in deviations"

@@ -160,9 +160,7 @@ def test_a_weight_of_two_is_the_row_twice_in_the_tuning_too(data):
     repeated = KernelRidgeRegressor().fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
     # Two searches end at the same minimum to a few digits.
     expected = repeated._retuned_residuals()
-    assert np.repeat(weighted._retuned_residuals(), counts[counts > 0], axis=0) == pytest.approx(
-        expected, abs=1e-3
-    )
+    assert weighted._retuned_residuals() == pytest.approx(expected, abs=1e-3)
     assert np.max(np.abs(expected - repeated._residual_columns())) > 0.02
     assert weighted.predict_interval(new) == pytest.approx(repeated.predict_interval(new), abs=1e-2)
 

@@ -23,8 +23,9 @@ from foldless.estimators.base import (
     probabilities,
 )
 from foldless.estimators.calibration import calibrate
+from foldless.estimators.copies import FittedRows, without_copies
 from foldless.estimators.kernel_search.param_space import Range
-from foldless.estimators.kernel_search.sklearn_models import has_equivalent, to_foldless
+from foldless.estimators.kernel_search.sklearn_models import has_equivalent, to_foldless, with_numbers
 from foldless.kernels.precomputed import is_precomputed
 from foldless.machines import HingeSVM, SmoothMachine
 
@@ -37,7 +38,12 @@ class _Twin(BaseKernelEstimator):
     verbose = 0
 
     def __init__(
-        self, kernel: Any, machine: Machine, rows: Rows, tunes_machine: bool = False, split: bool = False
+        self,
+        kernel: Any,
+        machine: Machine,
+        rows: FittedRows,
+        tunes_machine: bool = False,
+        split: bool = False,
     ) -> None:
         self.kernel = kernel
         self.machine = machine
@@ -56,7 +62,8 @@ class _Twin(BaseKernelEstimator):
 
     def _solve(self, X: Any, Y: Matrix) -> Matrix:
         """Fit the rows, and return their left-out outputs (n, k)."""
-        self._rows, self._kernels, self.n_features_in_ = self.rows, frozen(self.kernel), X.shape[1]
+        self._keep_rows(self.rows)
+        self._kernels, self.n_features_in_ = frozen(self.kernel), X.shape[1]
         selection = self._select(X, Y, self.machine, tune_machine=False)
         self._store(selection)
         # The parameters came from a search, over the same rows unless these were set aside.
@@ -77,8 +84,8 @@ class RegressorTwin(_Twin, BaseKernelRegressor):
     kernel : Kernel
         Its free parameters are those that were tuned on these rows; the fit takes them as they are.
     machine : Machine
-    rows : array of int
-        Numbers of the rows that will be fitted, among all rows.
+    rows : FittedRows
+        Which rows are fitted.
     tunes_machine : bool, default=False
         Whether the machine's parameter was tuned on these rows.
     split : bool, default=False
@@ -93,16 +100,12 @@ class RegressorTwin(_Twin, BaseKernelRegressor):
         self._single = np.ndim(y) == 1
         Y = np.asarray(y, dtype=float).reshape(len(y), -1)
         if normalise:
-            self._centre = Y.mean(axis=0)
-            self._scale = np.maximum(Y.std(axis=0), np.finfo(float).tiny)
+            every = Y if self.rows.place is None else Y[self.rows.place]
+            self._centre = every.mean(axis=0)
+            self._scale = np.maximum(every.std(axis=0), np.finfo(float).tiny)
         outputs = self._solve(X, (Y - self._centre) / self._scale)
         self._keep_left_out(outputs)
         return self
-
-    def _keep_left_out(self, outputs: Matrix) -> None:
-        self._left_out = outputs
-        self.loo_predict_ = self._shaped(self._response(outputs))
-        self.loo_residuals_ = self._shaped(self._residual_columns())
 
     def _residual_columns(self) -> Matrix:
         return (self._rows_of_fit().Y - self._own_outputs()) * self._scale
@@ -122,8 +125,8 @@ class ClassifierTwin(_Twin, BaseKernelClassifier):
     kernel : Kernel
         Its free parameters are those that were tuned on these rows; the fit takes them as they are.
     machine : Machine
-    rows : array of int
-        Numbers of the rows that will be fitted, among all rows.
+    rows : FittedRows
+        Which rows are fitted.
     tunes_machine : bool, default=False
         Whether the machine's parameter was tuned on these rows.
     split : bool, default=False
@@ -135,7 +138,7 @@ class ClassifierTwin(_Twin, BaseKernelClassifier):
         self.classes_, Y = encode_labels(y)
         outputs = self._solve(X, Y)
         self._score = "probability" if isinstance(self.machine, SmoothMachine) else "margin"
-        self.calibration_ = None if self._score == "probability" else calibrate(outputs, Y)
+        self.calibration_ = None if self._score == "probability" else calibrate(outputs, Y, self.rows.weight)
         self._keep_left_out(outputs)
         return self
 
@@ -180,13 +183,15 @@ def twin_of(
     half : array of shape (n,) or None
         Numbers of these rows among all, if the others chose the parameters.
     """
-    rows = np.arange(X.shape[0]) if weight is None else np.flatnonzero(weight > 0)
-    X = X[rows][:, rows] if get_tags(machine).input_tags.pairwise else X[rows]
-    y, weight = np.asarray(y)[rows], None if weight is None else weight[rows]
+    y, pairwise = np.asarray(y), get_tags(machine).input_tags.pairwise
+    machine = with_numbers(machine, X, y, weight)
+    X, y, weight, fitted = without_copies(X, y, weight, pairwise)
+    if half is not None:
+        fitted = fitted._replace(numbers=half[fitted.numbers])
     model = to_foldless(machine, X, y, _free(machine, tuned if half is None else ()), weight)
     # Its own kernel is a parameter of a Gaussian process, and free though other rows chose it.
     kernel = model.kernel if half is None else frozen(model.kernel)
-    parts = kernel, model.machine, rows if half is None else half[rows], model.tune_machine, half is not None
+    parts = kernel, model.machine, fitted, model.tune_machine, half is not None
     if is_classifier(machine):
         return ClassifierTwin(*parts).fit(X, y)
     return RegressorTwin(*parts).fit(X, y, bool(machine.get_params().get("normalize_y", False)))

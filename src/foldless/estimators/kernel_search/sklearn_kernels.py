@@ -50,7 +50,7 @@ def kernel_of(estimator: BaseEstimator, X: Any, free: Free) -> KernelAndAxes:
 
 def _rbf(estimator: BaseEstimator, X: Any, free: Free) -> KernelAndAxes:
     if "gamma" not in free:
-        return RBF(_length_scale(_gamma(estimator, X)), "fixed"), ()
+        return RBF(_length_scale(gamma_of(estimator, X)), "fixed"), ()
     part = free["gamma"]
     if part is None:
         return named_kernel("rbf", X), (RBF_GAMMA,)
@@ -65,7 +65,7 @@ def _length_scale(gamma: float) -> float:
 
 def _laplacian(estimator: BaseEstimator, X: Any, free: Free) -> KernelAndAxes:
     if "gamma" not in free:
-        return Laplacian(1 / _gamma(estimator, X), "fixed", norm=1), ()
+        return Laplacian(1 / gamma_of(estimator, X), "fixed", norm=1), ()
     part = _range(estimator, X, free, "gamma")
     return Laplacian(1 / part.centre, (1 / part.high, 1 / part.low), norm=1), (LAPLACIAN_GAMMA,)
 
@@ -105,7 +105,7 @@ KERNELS = {
 }
 
 
-def _gamma(estimator: BaseEstimator, X: Any) -> float:
+def gamma_of(estimator: BaseEstimator, X: Any) -> float:
     """Return gamma as a number; ``"scale"`` and ``"auto"`` mean what they mean in scikit-learn."""
     gamma = estimator.gamma
     if gamma is None or (isinstance(gamma, str) and gamma == "auto"):
@@ -122,14 +122,14 @@ def _range(estimator: BaseEstimator, X: Any, free: Free, name: str) -> Range:
     part = free[name]
     if part is not None:
         return part
-    start = _gamma(estimator, X) if name == "gamma" else max(float(estimator.coef0), 1.0)
+    start = gamma_of(estimator, X) if name == "gamma" else max(float(estimator.coef0), 1.0)
     return Range(start / GAMMA_RANGE_FACTOR, start * GAMMA_RANGE_FACTOR)
 
 
 def _value(estimator: BaseEstimator, X: Any, free: Free, name: str) -> float:
     if name in free:
         return _range(estimator, X, free, name).centre
-    return _gamma(estimator, X) if name == "gamma" else float(estimator.coef0)
+    return gamma_of(estimator, X) if name == "gamma" else float(estimator.coef0)
 
 
 def _bounds(estimator: BaseEstimator, X: Any, free: Free, name: str) -> str | tuple[float, float]:

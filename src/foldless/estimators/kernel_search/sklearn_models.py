@@ -31,19 +31,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC, NuSVC
-from sklearn.utils import compute_sample_weight
+from sklearn.utils import compute_class_weight, compute_sample_weight, get_tags
 
 from foldless.core.contracts import Matrix, Vector
 from foldless.core.targets import check_targets, class_index, encode_labels
 from foldless.criteria import ABIC
 from foldless.criteria.base import Criterion
 from foldless.estimators.kernel_search.param_space import Range
-from foldless.estimators.kernel_search.sklearn_kernels import Axis, kernel_of
+from foldless.estimators.kernel_search.sklearn_kernels import Axis, gamma_of, kernel_of
 from foldless.machines import LSSVM, HingeSVM, Ridge, SmoothMachine
 from foldless.machines.losses import Logistic
 from foldless.tuning.result import Selection
@@ -245,6 +245,19 @@ def targets(estimator: BaseEstimator, y: ArrayLike) -> Matrix:
     Y = np.asarray(y, dtype=float).reshape(np.shape(y)[0], -1)
     check_targets(Y)
     return Y
+
+
+def with_numbers(estimator: BaseEstimator, X: Any, y: np.ndarray, weight: Vector | None) -> BaseEstimator:
+    """Return the estimator with the numbers that "balanced" and "scale" stand for: copies of rows count in them."""
+    given, numbers = estimator.get_params(deep=False), dict[str, Any]()
+    rows = slice(None) if weight is None else np.flatnonzero(weight > 0)
+    if given.get("class_weight") == "balanced":
+        classes = np.unique(y[rows])
+        balanced = compute_class_weight("balanced", classes=classes, y=y[rows])
+        numbers["class_weight"] = dict(zip(classes.tolist(), balanced, strict=True))
+    if isinstance(given.get("gamma"), str) and not get_tags(estimator).input_tags.pairwise:
+        numbers["gamma"] = gamma_of(estimator, X[rows])
+    return clone(estimator).set_params(**numbers) if numbers else estimator
 
 
 def _row_weights(estimator: BaseEstimator, y: np.ndarray, weight: Vector | None) -> Vector | None:

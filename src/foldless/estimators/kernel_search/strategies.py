@@ -19,6 +19,7 @@ from foldless.core.contracts import Box, Vector
 from foldless.core.errors import SearchWarning, did_you_mean
 from foldless.criteria import CV
 from foldless.estimators.base import BaseKernelEstimator
+from foldless.estimators.copies import without_copies
 from foldless.estimators.kernel_search.cross_validation import (
     CrossValidatedScore,
     check_points,
@@ -27,7 +28,12 @@ from foldless.estimators.kernel_search.cross_validation import (
 from foldless.estimators.kernel_search.param_space import Choices, ParamSpace, Range, settings
 from foldless.estimators.kernel_search.pipeline import PipelineParts, join_pipeline, split_pipeline
 from foldless.estimators.kernel_search.setting import SearchTask, SettingResult
-from foldless.estimators.kernel_search.sklearn_models import EquivalentModel, has_equivalent, to_foldless
+from foldless.estimators.kernel_search.sklearn_models import (
+    EquivalentModel,
+    has_equivalent,
+    to_foldless,
+    with_numbers,
+)
 from foldless.searches import LBFGS, Grid
 from foldless.searches.base import Search
 from foldless.tuning.lookup import as_search
@@ -126,8 +132,11 @@ class TuneByCriterion:
         parts = split_pipeline(estimator)
         ranges = None if ranges is None else parts.without_prefix(ranges)
         lists = {name: part for name, part in (ranges or {}).items() if isinstance(part, Choices)}
-        X, y, weight = self._weighted_rows(parts)
-        model = self._model(parts.machine, X, y, ranges, weight)
+        X, y = parts.points(self.task.X, self.task.y), np.asarray(self.task.y)
+        weight = self.task.fit_params.get(f"{parts.prefix}sample_weight")
+        machine = with_numbers(parts.machine, X, y, weight)
+        X, y, weight, _ = without_copies(X, y, weight, parts.pairwise)
+        model = self._model(machine, X, y, ranges, weight)
         _check_ranges(model, ranges, parts.prefix)
         selection = select(
             X,
@@ -165,15 +174,6 @@ class TuneByCriterion:
         """Return the search; a surrogate's optimum is not worth many digits."""
         by_default = isinstance(self.task.search, str) and self.task.search == LBFGS.name
         return LBFGS(tolerance=SURROGATE_TOLERANCE) if model.is_surrogate and by_default else self.task.search
-
-    def _weighted_rows(self, parts: PipelineParts) -> tuple[Any, np.ndarray, Vector | None]:
-        """Return points, targets and weights without the rows of weight 0."""
-        X, y = parts.points(self.task.X, self.task.y), self.task.y
-        weight = self.task.fit_params.get(f"{parts.prefix}sample_weight")
-        if weight is None or np.all(weight > 0):
-            return X, y, weight
-        rows = np.flatnonzero(weight > 0)
-        return X[rows][:, rows if parts.pairwise else slice(None)], y[rows], weight[rows]
 
 
 def _grid(model: EquivalentModel, lists: dict[str, Choices]) -> Grid:

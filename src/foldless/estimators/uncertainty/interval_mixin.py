@@ -47,9 +47,8 @@ class IntervalMixin(LeftOutMixin):
 
     def _keep_left_out(self, outputs: Matrix) -> None:
         self._left_out = outputs
-        training = self._rows_of_fit()
-        self.loo_predict_ = self._shaped(self._response(outputs))
-        self.loo_residuals_ = self._shaped(training.Y - self._response(outputs))
+        self.loo_predict_ = self._shaped(self._of_rows(self._response(outputs)))
+        self.loo_residuals_ = self._shaped(self._of_rows(self._residual_columns()))
 
     def predict_interval(self, X: ArrayLike, level: float = 0.9, method: str = "jackknife+") -> Matrix:
         """Intervals that hold a new target with a given probability.
@@ -141,7 +140,7 @@ class IntervalMixin(LeftOutMixin):
     @property
     def suspicious_(self) -> Rows:
         """Numbers of the training rows, the one with the largest left-out residual (in units of its deviation) first."""
-        return self._rows[np.argsort(-self._suspicion(), kind="stable")]
+        return self._every_row[np.argsort(-self._of_rows(self._suspicion()), kind="stable")]
 
     def _suspicion(self) -> Vector:
         r"""Return the left-out residuals in units of :math:`\tau_{-i}(x_i)`, the root mean square over outputs (n,)."""
@@ -150,7 +149,7 @@ class IntervalMixin(LeftOutMixin):
         residuals = residuals / np.max(np.abs(residuals), axis=0).clip(1e-300)
         scale = np.ones(len(residuals))
         with suppress(Undefined):
-            scale = np.sqrt(np.maximum(1 - self.leverage_, 0))
+            scale = np.sqrt(np.maximum(1 - self._leverage, 0))
         return scale * np.sqrt(np.mean((residuals / np.std(residuals, axis=0).clip(1e-300)) ** 2, axis=1))
 
     def loo_score(self, metric: str | Callable[..., float] = "r2") -> LooScore:
@@ -166,7 +165,7 @@ class IntervalMixin(LeftOutMixin):
         score : LooScore
             ``value``, and ``standard_error`` if the metric is a mean over rows (else NaN).
         """
-        self._own_outputs()
+        predicted = self._response(self._own_outputs())
         self._warn_of_leverage()
-        y = self.loo_predict_ + self.loo_residuals_
-        return loo_score(metric, left_out_regressor(self.loo_predict_), y, self._rows_of_fit().counts)
+        y = self._shaped(predicted + self._residual_columns())
+        return loo_score(metric, left_out_regressor(self._shaped(predicted)), y, *self._score_weights)

@@ -49,7 +49,10 @@ class LeftOutMixin:
     calibration: str = "same"
     random_state: Any
 
-    _rows: Rows
+    _rows: Rows  # numbers of the training rows that are fitted
+    _numbers: Rows  # numbers of those and their copies
+    _place: Rows | None = None  # for each of these, its place in the fit; None if there are no copies
+    _copies: Vector | None = None  # total weights of the copies that are one row (n,); None if no row has any
     _training: TrainingRows | None
     _left_out: Matrix  # left-out outputs of the rows (n, k)
     _split: bool
@@ -141,8 +144,29 @@ class LeftOutMixin:
         return points[:, self._rows] if self._pairwise else gram(self.kernel_, points, others)
 
     @property
+    def _every_row(self) -> Rows:
+        """Numbers of the training rows, copies included."""
+        return self._rows if self._place is None else self._numbers
+
+    def _of_rows(self, values: Any) -> Any:
+        """Return values (m, ...) of the rows of the fit for every training row: copies have those of the row that stands for them."""
+        return values if self._place is None else values[self._place]
+
+    @property
+    def _score_weights(self) -> tuple[Vector, Vector | None]:
+        """Weights of the rows in a score (n,), and how much of each is left out at a time: all copies, or else one observation (None)."""
+        if self._copies is None:
+            return self._rows_of_fit().counts, None
+        weights = self._copies / np.mean(self._copies)
+        return weights, weights
+
+    @property
     def leverage_(self) -> Vector:
         """Leverage of every training row: the part of its output that is its own doing, between 0 and 1."""
+        return self._of_rows(self._leverage)
+
+    @property
+    def _leverage(self) -> Vector:
         return self._once("leverage", lambda: leverages(self._one_solution()))
 
     def _one_solution(self) -> Any:
@@ -166,8 +190,8 @@ class LeftOutMixin:
             return
         with suppress(Undefined):
             rest = np.setdiff1d(self._doubtful_rows(), self._refitted)
-            share = len(rest) / len(self.leverage_)
-            if share > HARMLESS_SHARE or np.any(self.leverage_[rest] > LEVERAGE_LIMIT):
+            share = len(rest) / len(self._leverage)
+            if share > HARMLESS_SHARE or np.any(self._leverage[rest] > LEVERAGE_LIMIT):
                 warnings.warn(LeverageWarning(share, LEVERAGE_LIMIT, SECOND_STEP_LIMIT), stacklevel=4)
 
     def refit_left_out(self, rows: ArrayLike | None = None) -> Self:
@@ -194,12 +218,13 @@ class LeftOutMixin:
         return self
 
     def _places(self, rows: ArrayLike) -> Rows:
-        """Return the places of given rows among those with a positive weight."""
-        given = np.atleast_1d(np.asarray(rows))
+        """Return the places of given training rows in the fit."""
+        given, known = np.atleast_1d(np.asarray(rows)), self._every_row
         # True and False would be taken for the rows 1 and 0.
-        if given.dtype == bool or not np.all(np.isin(given, self._rows)):
+        if given.dtype == bool or not np.all(np.isin(given, known)):
             raise ValueError(f"rows must be numbers of training rows with a positive weight, got {rows!r}.")
-        return np.searchsorted(self._rows, given)
+        found = np.searchsorted(known, given)
+        return found if self._place is None else self._place[found]
 
     def _replace_left_out(self) -> None:
         models, training = self._left_out_models(), self._rows_of_fit()
@@ -269,7 +294,8 @@ class LeftOutMixin:
 
     def _keep_half(self, numbers: Rows, trials: Trials) -> None:
         """Keep which of all rows were fitted, and what was compared on the others."""
-        self._rows, self._split, self._tuned_trials = numbers[self._rows], True, trials
+        self._rows, self._numbers = numbers[self._rows], numbers[self._numbers]
+        self._split, self._tuned_trials = True, trials
 
     def _halves(self, y: ArrayLike) -> tuple[Rows, Rows]:
         """Return the numbers of the rows that tune and of those that are fitted, with the classes in equal shares."""
@@ -283,6 +309,6 @@ class LeftOutMixin:
 
 def _with_columns(K: Matrix, rows: Rows) -> Matrix:
     """Return kernel values of training rows in the columns that they had among all rows."""
-    wide = np.zeros((len(K), int(rows[-1]) + 1))
+    wide = np.zeros((len(K), int(np.max(rows)) + 1))
     wide[:, rows] = K
     return wide

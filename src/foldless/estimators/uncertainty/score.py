@@ -95,7 +95,13 @@ def left_out_regressor(predictions: np.ndarray) -> Any:
     return _LeftOutRegressor(predictions)
 
 
-def loo_score(metric: str | Callable[..., float], model: Any, y: np.ndarray, counts: Vector) -> LooScore:
+def loo_score(
+    metric: str | Callable[..., float],
+    model: Any,
+    y: np.ndarray,
+    weights: Vector,
+    leaves: Vector | None = None,
+) -> LooScore:
     """Return the score of left-out predictions.
 
     Parameters
@@ -105,24 +111,27 @@ def loo_score(metric: str | Callable[..., float], model: Any, y: np.ndarray, cou
     model : object
         Made by :func:`left_out_classifier` or :func:`left_out_regressor`.
     y : array of shape (n,) or (n, n_outputs)
-    counts : array of shape (n,)
-        Number of equal rows that each row stands for.
+    weights : array of shape (n,)
+        Weights of the rows, which add up to the number of observations.
+    leaves : array of shape (n,), optional
+        How much of its weight a row loses at a time; by default one observation, the others of which stay.
     """
+    leaves = np.ones_like(weights) if leaves is None else leaves
     scorer = _scorer_of(metric)
     _check_suits(metric, scorer, model, y)
-    value = _score(scorer, model, y, counts)
+    value = _score(scorer, model, y, weights)
     per_row = PER_ROW.get(metric) if isinstance(metric, str) else None
     if per_row is not None:
-        return LooScore(value, _standard_error(per_row(model, y), counts))
-    return LooScore(value, _jackknife_error(scorer, model, y, counts))
+        return LooScore(value, _standard_error(per_row(model, y), weights, leaves))
+    return LooScore(value, _jackknife_error(scorer, model, y, weights, leaves))
 
 
-def _score(scorer: Any, model: Any, y: np.ndarray, counts: Vector) -> float:
-    weights = {} if np.all(counts == 1) else {"sample_weight": counts}
-    return float(scorer(model, np.zeros((len(y), 1)), y, **weights))
+def _score(scorer: Any, model: Any, y: np.ndarray, weights: Vector) -> float:
+    given = {} if np.all(weights == 1) else {"sample_weight": weights}
+    return float(scorer(model, np.zeros((len(y), 1)), y, **given))
 
 
-def _jackknife_error(scorer: Any, model: Any, y: np.ndarray, counts: Vector) -> float:
+def _jackknife_error(scorer: Any, model: Any, y: np.ndarray, weights: Vector, leaves: Vector) -> float:
     """Return the standard error of a score; eq. (1)."""
     one_by_one = len(y) <= ONE_BY_ONE_MAX_ROWS
     rows = np.random.default_rng(0).permutation(len(y))
@@ -132,15 +141,14 @@ def _jackknife_error(scorer: Any, model: Any, y: np.ndarray, counts: Vector) -> 
         # What scikit-learn says about a metric without some of the rows was said about all of them, or is seen in its value.
         warnings.simplefilter("ignore")
         for group in groups:
-            left = counts.astype(float)
-            # Of equal rows one is left out at a time.
-            left[group] -= np.minimum(left[group], 1.0) if one_by_one else left[group]
+            left = weights.astype(float)
+            left[group] -= np.minimum(left[group], leaves[group]) if one_by_one else left[group]
             rest = np.flatnonzero(left > 0)
             try:
                 found.append(_score(scorer, model.take(rest), y[rest], left[rest]))
             except ValueError:
                 return np.nan
-    times = counts[rows] if one_by_one else np.ones(len(groups))
+    times = (weights / leaves)[rows] if one_by_one else np.ones(len(groups))
     total = times.sum()
     deviations = np.array(found) - np.average(found, weights=times)
     return float(np.sqrt((total - 1) / total * (times @ deviations**2))) if total > 1 else np.nan
@@ -180,12 +188,12 @@ def _as_scorer(metric: Callable[..., float]) -> Callable[..., float]:
     return metric if is_scorer else make_scorer(metric)
 
 
-def _standard_error(values: Vector, counts: Vector) -> float:
-    total = counts.sum()
+def _standard_error(values: Vector, weights: Vector, leaves: Vector) -> float:
+    total = weights.sum()
     if total <= 1:
         return np.nan
-    mean = np.average(values, weights=counts)
-    return float(np.sqrt(counts @ (values - mean) ** 2 / (total - 1) / total))
+    mean = np.average(values, weights=weights)
+    return float(np.sqrt((weights * leaves) @ (values - mean) ** 2 / (total - 1) / total))
 
 
 def _own(model: Any, y: np.ndarray) -> Vector:

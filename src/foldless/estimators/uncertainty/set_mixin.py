@@ -39,7 +39,7 @@ class SetMixin(LeftOutMixin):
         return y
 
     def _keep_left_out(self, outputs: Matrix) -> None:
-        self._left_out = outputs
+        self._left_out, outputs = outputs, self._of_rows(outputs)
         self.loo_decision_ = self._one_or_all(outputs)
         self.loo_predict_ = self.classes_[class_index(outputs)]
         self.loo_proba_ = self._probabilities(outputs)
@@ -98,6 +98,9 @@ class SetMixin(LeftOutMixin):
     @property
     def loo_own_proba_(self) -> Vector:
         """Probability of every training row's own class when it is left out (n,)."""
+        return self._of_rows(self._own_proba())
+
+    def _own_proba(self) -> Vector:
         return self._of_own_class(self._own_outputs())
 
     def _of_own_class(self, outputs: Matrix) -> Vector:
@@ -107,10 +110,10 @@ class SetMixin(LeftOutMixin):
     @property
     def label_quality_(self) -> Vector:
         """Probability of every training row's own class without it, where rows with doubtful labels count less (n,)."""
-        return self._once("label_quality", self._look_twice)
+        return self._of_rows(self._once("label_quality", self._look_twice))
 
     def _look_twice(self) -> Vector:
-        own = self.loo_own_proba_
+        own = self._own_proba()
         training, selection = self._rows_of_fit(), getattr(self, "selection_", None)
         first = None if selection is None or training.cells is not None else selection.solution
         outputs = second_look(training, self.kernel_, own, len(self.classes_), first)
@@ -119,7 +122,7 @@ class SetMixin(LeftOutMixin):
     @property
     def suspicious_(self) -> Rows:
         """Numbers of the training rows, the one with the smallest ``label_quality_`` first."""
-        return self._rows[np.argsort(self.label_quality_, kind="stable")]
+        return self._every_row[np.argsort(self.label_quality_, kind="stable")]
 
     def loo_score(self, metric: str | Callable[..., float] = "accuracy") -> LooScore:
         """Score of the left-out predictions of all training rows together.
@@ -135,8 +138,10 @@ class SetMixin(LeftOutMixin):
         score : LooScore
             ``value``, and ``standard_error`` if the metric is a mean over rows (else NaN).
         """
-        self._own_outputs()
+        own = self._own_outputs()
         self._warn_of_leverage()
         training = self._rows_of_fit()
-        model = left_out_classifier(self.classes_, self.loo_decision_, self.loo_proba_)
-        return loo_score(metric, model, self.classes_[class_index(training.Y)], training.counts)
+        proba = None if self.loo_proba_ is None else self._probabilities(own)
+        model = left_out_classifier(self.classes_, self._one_or_all(own), proba)
+        labels = self.classes_[class_index(training.Y)]
+        return loo_score(metric, model, labels, *self._score_weights)
