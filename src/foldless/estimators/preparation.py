@@ -7,6 +7,7 @@ the mean m, and a further column, 1 for the rows where it was missing and 0 else
 Codes of categories stay as they are. Zeros of a sparse matrix stay zeros: its columns are divided, not shifted.
 """
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -58,7 +59,7 @@ class Preparation:
         array([[-1.,  1.],
                [ 1.,  0.]])
         """
-        mean, deviation = _sparse_moments(X, weights) if sp.issparse(X) else _moments(X, weights)
+        mean, deviation = _moments(X, weights)
         changes = deviation > CONSTANT_ROUNDING_ERRORS * np.finfo(float).eps * np.abs(mean)
         is_number = ~np.isin(np.arange(X.shape[1]), categorical)
         spread = deviation if sp.issparse(X) else _spread(X[weights > 0], deviation)
@@ -121,13 +122,32 @@ class ColumnScaler(StandardScaler):
         return self
 
 
-def _moments(X: Matrix, weights: Vector) -> tuple[Vector, Vector]:
+def _moments(X: Any, weights: Vector) -> tuple[Vector, Vector]:
     """Return mean and standard deviation of every column over its present values; zeros if there are none."""
-    present = np.where(np.isnan(X), 0.0, weights[:, None])
-    total = np.maximum(present.sum(axis=0), np.finfo(float).tiny)
-    mean = np.sum(present * np.nan_to_num(X), axis=0) / total
-    deviation = np.sqrt(np.sum(present * (np.nan_to_num(X) - mean) ** 2, axis=0) / total)
+    rows = np.flatnonzero(weights)
+    weights = weights[rows]
+    if sp.issparse(X):
+        table = sp.csc_array(X[rows])
+        parts = [slice(*ends) for ends in itertools.pairwise(table.indptr)]
+        stored = [(table.data[part], weights[table.indices[part]]) for part in parts]
+        found = [_moments_of(values, w, weights.sum() - w.sum()) for values, w in stored]
+    else:
+        present = [(column, ~np.isnan(column)) for column in X[rows].T]
+        found = [_moments_of(column[here], weights[here]) for column, here in present]
+    mean, deviation = np.array(found).reshape(-1, 2).T
     return mean, deviation
+
+
+def _moments_of(values: Vector, weights: Vector, of_zeros: float = 0.0) -> tuple[float, float]:
+    """Return mean and standard deviation of values, beside zeros of some weight.
+
+    Equal values are counted before anything is added up, so that a weight of 2 is to the last bit the value twice.
+    """
+    distinct, place = np.unique(values, return_inverse=True)
+    counts = np.bincount(place, weights, minlength=len(distinct))
+    total = max(counts.sum() + of_zeros, np.finfo(float).tiny)
+    mean = float(counts @ distinct / total)
+    return mean, float(np.sqrt((counts @ (distinct - mean) ** 2 + of_zeros * mean**2) / total))
 
 
 def _spread(X: Matrix, deviation: Vector) -> Vector:
@@ -143,12 +163,6 @@ def _spread(X: Matrix, deviation: Vector) -> Vector:
     high = np.max(X, axis=0, initial=-np.inf, where=~missing)
     is_two = np.all(missing | np.equal(X, low) | np.equal(X, high), axis=0) & (low < high)
     return np.where(is_two, (high - low) / 2, deviation)
-
-
-def _sparse_moments(X: Any, weights: Vector) -> tuple[Vector, Vector]:
-    share = weights / weights.sum()
-    mean, square = X.T @ share, X.multiply(X).T @ share
-    return mean, np.sqrt(np.maximum(square - mean**2, 0))
 
 
 def _gap_changes(X: Matrix) -> NDArray[np.bool_]:
