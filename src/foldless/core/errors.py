@@ -216,12 +216,13 @@ class ConstantPredictionWarning(AdviceWarning):
 
 
 class NoGainWarning(AdviceWarning):
-    """Left-out rows are predicted no better than by a constant."""
+    """Left-out rows are predicted no better than by a constant, but for what chance explains."""
 
-    def __init__(self, loss: float, constant_loss: float, what: str):
+    def __init__(self, loss: float, constant_loss: float, error: float, constant: str):
         super().__init__(
-            f"rows left out of the fit are predicted no better than by {what} for all of them (mean loss {loss:.3g} against "
-            f"{constant_loss:.3g}): no relation to the inputs was found. Scale the inputs, try another kernel, or look for informative columns."
+            f"rows left out of the fit are predicted no better than by {constant} for all of them, or hardly, which may be chance (mean "
+            f"loss {loss:.3g} against {constant_loss:.3g}, the difference ± {error:.2g}): no relation to the inputs was found for sure. "
+            "Scale the inputs, try another kernel, look for informative columns, or get more rows."
         )
 
 

@@ -97,12 +97,17 @@ def weighted_mean(values: NDArray[Any], weights: Vector | None) -> float:
 
 def error_fraction(Y: Matrix, Z: Matrix, weights: Vector | None = None) -> float:
     """Return the fraction of samples whose outputs ``Z`` do not single out the class in ``Y``; a tie counts as an error."""
+    return weighted_mean(is_wrong(Y, Z), weights)
+
+
+def is_wrong(Y: Matrix, Z: Matrix) -> Vector:
+    """Return 1 for samples whose outputs ``Z`` (n, k) do not single out the class in ``Y``, and 0 for others; a tie is wrong."""
     if Y.shape[1] == 1:
-        return weighted_mean(Y[:, 0] * Z[:, 0] <= 0, weights)
+        return (Y[:, 0] * Z[:, 0] <= 0).astype(float)
     rows, own = np.arange(len(Y)), class_index(Y)
     others = Z.copy()
     others[rows, own] = -np.inf
-    return weighted_mean(Z[rows, own] <= others.max(axis=1), weights)
+    return np.asarray(Z[rows, own] <= others.max(axis=1), dtype=float)
 
 
 def index_of_plateau_centre(values: ArrayLike) -> int:

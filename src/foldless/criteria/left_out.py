@@ -16,7 +16,7 @@ from foldless.core.contracts import Machine, Matrix, Vector
 from foldless.core.errors import Undefined
 from foldless.core.gram import Rows
 from foldless.core.standard_error import mean_and_error
-from foldless.core.targets import class_index, error_fraction, is_pm1, weighted_mean
+from foldless.core.targets import class_index, is_pm1, is_wrong, weighted_mean
 from foldless.criteria.derivatives.svm import span_margins
 from foldless.criteria.loo import loo_outputs
 from foldless.machines.base import row_weights
@@ -25,6 +25,10 @@ from foldless.machines.least_squares.solution import LinearSolution
 from foldless.machines.smooth import SmoothMachine
 from foldless.machines.softmax import SoftmaxMachine
 from foldless.machines.svm import HingeSVM, SquaredHingeSVM, SVMSolution
+
+# A gain over a constant may be chance up to so many standard errors. Of 120 fits to 100 and 120 fits to 400 rows of noise with two
+# classes 3 % gained more; of 40 and 40 regressions none.
+CHANCE_STANDARD_ERRORS = 2.0
 
 
 @singledispatch
@@ -133,34 +137,42 @@ class Gain(NamedTuple):
         Standard error of the difference.
     is_right_more_often : bool
         Whether fewer rows have the wrong class; True for numbers.
+    fewer_wrong, fewer_wrong_error : float
+        By what share of the rows fewer have the wrong class, and its standard error; zeros for numbers.
     """
 
     loss: float
     constant_loss: float
     error: float
     is_right_more_often: bool
+    fewer_wrong: float = 0.0
+    fewer_wrong_error: float = 0.0
 
     def exceeds(self, standard_errors: float) -> bool:
         """Return whether the loss is lower than that of the constant by more than so many standard errors."""
         return self.constant_loss - self.loss > standard_errors * self.error
+
+    @property
+    def is_no_chance(self) -> bool:
+        """Whether the loss is lower, or classes are right more often, by more than chance explains."""
+        fewer_wrong = self.fewer_wrong > CHANCE_STANDARD_ERRORS * self.fewer_wrong_error
+        return fewer_wrong or self.exceeds(CHANCE_STANDARD_ERRORS)
 
 
 def gain_over_constant(machine: Machine, Y: Matrix, left_out: Matrix) -> Gain:
     """Compare left-out outputs (n, k) with the best constant."""
     constant = np.broadcast_to(constant_outputs(machine, Y), Y.shape)
     ours, others = (LeftOutLosses.of(machine, Y, outputs) for outputs in (left_out, constant))
-    fewer_errors = not is_pm1(Y) or _is_right_more_often(Y, left_out, machine.loss_weights)
-    return Gain(ours.mean, others.mean, others.excess(ours)[1], fewer_errors)
-
-
-def _is_right_more_often(Y: Matrix, left_out: Matrix, weights: Vector | None) -> bool:
-    """Return whether more rows, by weight, have the right class than belong to the commonest one."""
-    group = class_index(Y)
+    losses = ours.mean, others.mean, others.excess(ours)[1]
+    if not is_pm1(Y):
+        return Gain(*losses, is_right_more_often=True)
+    weights, group = machine.loss_weights, class_index(Y)
     commonest = Y[group == np.argmax(np.bincount(group, weights))][0]
     outputs = (left_out, np.broadcast_to(commonest, Y.shape))
-    # The same function rounds both alike.
-    wrong, always_wrong = (error_fraction(Y, one, weights) for one in outputs)
-    return wrong < always_wrong
+    wrong, always_wrong = (is_wrong(Y, one) for one in outputs)
+    # Two means round alike, where that of the differences may be off zero for a tie.
+    right_more_often = weighted_mean(wrong, weights) < weighted_mean(always_wrong, weights)
+    return Gain(*losses, right_more_often, *mean_and_error(always_wrong - wrong, weights))
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,8 +35,6 @@ CATEGORY_MAX_LEVELS = 20
 BOUND_FRACTION = 1e-3
 # Predictions are constant if their standard deviation is below this fraction of that of the targets.
 CONSTANT_FRACTION = 1e-6
-# A lower loss of left-out rows may be chance up to so many standard errors.
-CHANCE_STANDARD_ERRORS = 2.0
 # Share of the weight in copies of rows from which on they decide what is chosen.
 COPIES_MAX_SHARE = 0.1
 
@@ -132,12 +130,7 @@ def constant_warning(outputs: Matrix, Y: Matrix) -> ConstantPredictionWarning | 
 
 
 def no_gain_warning(machine: Machine, Y: Matrix, left_out: Matrix) -> NoGainWarning | None:
-    """Return a warning if left-out outputs (n, k) have no lower loss than the best constant, nor fewer errors if they are of classes.
-
-    Of classes a loss that is lower by what chance explains counts for nothing.
-    """
+    """Return a warning if left-out outputs (n, k) are no better than the best constant, but for what chance explains."""
     gain = gain_over_constant(machine, Y, left_out)
-    if is_pm1(Y):
-        helps = gain.is_right_more_often or gain.exceeds(CHANCE_STANDARD_ERRORS)
-        return None if helps else NoGainWarning(gain.loss, gain.constant_loss, "the commonest class")
-    return None if gain.exceeds(0.0) else NoGainWarning(gain.loss, gain.constant_loss, "the mean")
+    constant = "the commonest class" if is_pm1(Y) else "the mean"
+    return None if gain.is_no_chance else NoGainWarning(gain.loss, gain.constant_loss, gain.error, constant)

@@ -471,6 +471,32 @@ def test_a_model_worse_than_guessing_is_cautioned_about(two_classes):
     assert not any("no better" in caution for caution in cautions(Findings(experiment)))
 
 
+def test_an_error_that_is_lower_by_chance_is_cautioned_about(rng):
+    """Of 100 rows held out, half of either class, 47 are answered wrongly."""
+    y = np.arange(200) % 2
+    experiment = experiment_of(rng.normal(size=(200, 2)) + 2 * y[:, None], y, holdout=0.5)
+    held = experiment.held_out
+    wrong = rng.permutation(100) < 47
+    chance = replace(held, predicted=np.where(wrong, 1 - held.y, held.y), probabilities=None)
+    assert "may be chance" in cautions(Findings(replace(experiment, held_out=chance)))[0]
+    assert not any("chance" in caution for caution in cautions(Findings(experiment)))
+
+
+def test_an_r2_above_zero_by_chance_is_cautioned_about(rng):
+    X = rng.normal(size=(200, 1))
+    experiment = experiment_of(
+        X, np.sin(X[:, 0]) + 0.1 * rng.normal(size=200), task="regression", holdout=0.5
+    )
+    held = experiment.held_out
+    # Every other row, in the order of the distances from the mean, is closer to its answer than to the mean; R² is 0.02.
+    spread = held.y - held.y.mean()
+    rank = np.argsort(np.argsort(np.abs(spread)))
+    step = np.where(rank % 2, 0.1, -0.07) * spread
+    chance = replace(held, predicted=held.y.mean() + step)
+    assert "may be chance" in cautions(Findings(replace(experiment, held_out=chance)))[0]
+    assert not any("chance" in caution for caution in cautions(Findings(experiment)))
+
+
 def test_an_auc_of_a_model_that_knows_nothing_is_explained(rng):
     X, y = rng.normal(size=(40, 2000)), np.arange(40) % 2
     first = cautions(Findings(experiment_of(X, y, kernel="linear")))[0]

@@ -1,14 +1,16 @@
 """What a careful reader should know before relying on a result; often nothing."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from foldless.cli.numbers import listing, number, percent
-from foldless.cli.report.scores import find
+from foldless.cli.report.scores import Unseen, find, gain, scores
 from foldless.cli.report.tuned import RANGE_MIN_PARAMETERS, shows_alpha_for_C, tuned_parameters
 from foldless.cli.report.verdict import CLEAR_STANDARD_ERRORS, Findings, agreement, disagreement
 from foldless.core.contracts import Stop
+from foldless.criteria.left_out import CHANCE_STANDARD_ERRORS
 from foldless.estimators.advice import ROWS_PER_PARAMETER, bound_warning
 from foldless.inspection.criterion_surface import PARAMETER_TITLES, parameters
 
@@ -37,17 +39,43 @@ def _no_better_than_guessing(findings: Findings) -> Iterator[str]:
     ours = findings.ours
     if ours is None:
         return
+    guess = _always_the_same(ours)
+    is_better = any(_is_clearly_better(ours, guess, score) for score in ("R²", "error", "log loss"))
     if ours.classes is None:
         if find("R²", ours).value <= 0:
             yield "Always predicting the mean is as good: the model has found nothing that helps with unseen rows."
+        elif not is_better:
+            yield "It is hardly better than always predicting the mean, and that may be chance."
         return
-    labels, sizes = np.unique(findings.experiment.y, return_counts=True)
-    guessed = float(np.mean(ours.y != labels[np.argmax(sizes)]))
-    if find("error", ours).value >= guessed:
+    error, guessed = find("error", ours).value, find("error", guess).value
+    if error >= guessed:
         yield (
             f"By its answers it is no better than always predicting the most frequent class, which is wrong for {percent(guessed)} of the "
             f"rows.{_rare_class(findings, guessed)}{_turned_around(findings)}"
         )
+    elif not is_better:
+        yield (
+            f"It is hardly better than always predicting the most frequent class, which is wrong for {percent(guessed)} of the rows, and "
+            "that may be chance."
+        )
+
+
+def _always_the_same(ours: Unseen) -> Unseen:
+    """Return the answers of one who knows nothing but how often each class occurs, or the mean."""
+    if ours.classes is None:
+        return replace(ours, predicted=np.full(len(ours.y), np.mean(ours.y)))
+    shares = np.bincount(ours.codes, minlength=len(ours.classes)) / len(ours.y)
+    p = None if ours.probabilities is None else np.broadcast_to(shares, ours.probabilities.shape)
+    return replace(ours, predicted=np.full(len(ours.y), ours.classes[np.argmax(shares)]), probabilities=p)
+
+
+def _is_clearly_better(ours: Unseen, guess: Unseen, name: str) -> bool:
+    """Return whether a score is better by more than chance explains; False for a score that does not exist."""
+    pair = [score for one in (ours, guess) for score in scores(one) if score.name == name]
+    if not pair:
+        return False
+    more, error = gain(*pair)
+    return more > CHANCE_STANDARD_ERRORS * error
 
 
 def _rare_class(findings: Findings, guessed: float) -> str:

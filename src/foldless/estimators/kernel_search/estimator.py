@@ -4,6 +4,7 @@ import copy
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from os import PathLike
 from typing import Any, Self
@@ -27,13 +28,21 @@ from sklearn.utils.validation import (
 )
 
 from foldless.core.contracts import Step
-from foldless.core.errors import DataError, FoldlessError, JitterWarning, Undefined
-from foldless.core.parallel import in_background
+from foldless.core.errors import (
+    DataError,
+    FoldlessError,
+    JitterWarning,
+    MissingVerb,
+    NoGainWarning,
+    Undefined,
+)
+from foldless.core.parallel import in_background, one_blas_thread
 from foldless.core.targets import MIN_ROWS
 from foldless.core.text_columns import naming_text_columns
 from foldless.criteria import CV
 from foldless.criteria.base import Criterion
-from foldless.estimators.advice import scale_warning, warn_about
+from foldless.criteria.left_out import left_out_outputs
+from foldless.estimators.advice import no_gain_warning, scale_warning, warn_about
 from foldless.estimators.attribute_names import AttributeNamesMixin
 from foldless.estimators.callbacks import CallbackMixin, both
 from foldless.estimators.doc_links import DocLinkMixin
@@ -51,9 +60,11 @@ from foldless.estimators.parameter_names import ParameterNamesMixin
 from foldless.estimators.uncertainty.halves import check_points_are_given, halves, splits
 from foldless.estimators.uncertainty.left_out_mixin import LeftOutMixin
 from foldless.estimators.validation import check_labels_present, check_options, checked_weights
+from foldless.machines import HingeSVM
 from foldless.searches.base import Search
+from foldless.tuning.objective import UNDEFINED_ERRORS
 from foldless.tuning.progress import progress
-from foldless.tuning.result import Trials
+from foldless.tuning.result import Selection, Trials
 from foldless.tuning.trace import Trace
 
 # Default number of local searches for an ensemble, which needs more than the best optimum.
@@ -266,10 +277,12 @@ class KernelSearch(
         return tuning, fitted
 
     def _advise(self, best: SettingResult) -> None:
-        """Warn about points whose columns have very different scales."""
-        if best.selection is not None:
-            points = best.selection.builder.X
-            warn_about([scale_warning(best.selection.objective.kernel, points, range(points.shape[1]))])
+        """Warn about points whose columns have very different scales, and where nothing was found; foldless's own estimators have done so."""
+        if best.selection is None:
+            return
+        points = best.selection.builder.X
+        found = [scale_warning(best.selection.objective.kernel, points, range(points.shape[1]))]
+        warn_about(found if best.fitted is not None else [*found, _no_gain(best.selection)])
 
     def _check_data(self, X: Any, y: Any) -> tuple[Any, Any]:
         if not hasattr(self.estimator, "fit"):
@@ -458,6 +471,16 @@ class KernelSearch(
         state = super().__getstate__()
         kept = {key: value for key, value in state.items() if key not in ("selection_", "_fitted_rows")}
         return kept | self._state_of_rows()
+
+
+def _no_gain(selection: Selection) -> NoGainWarning | None:
+    """Return a warning if left-out rows are predicted no better than by a constant; None where that would take refits to know."""
+    solution = selection.solution
+    if isinstance(solution.machine, HingeSVM):
+        return None
+    with suppress(*UNDEFINED_ERRORS, MissingVerb), one_blas_thread():
+        return no_gain_warning(solution.machine, solution.Y, left_out_outputs(solution))
+    return None
 
 
 def _cross_validates(criterion: str | Criterion) -> bool:
