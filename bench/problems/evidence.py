@@ -16,12 +16,13 @@ SPENT = {
     ): "KernelSearch's least-squares machine in place of SVC, its factor 2 and its tolerance; and (40 to 47) codes of "
     "categories in place of 0/1 columns for the default model of the command line",
     range(
-        50, 53
-    ): "the kernel of the least-squares pilot, and four classes for C, where there are several classes",
-    range(
         50, 55
     ): "the starts of a search, their scan by a least-squares machine with two classes, the tolerance of a descent, and "
     "(50 to 53) an even number of blocks of rows",
+    range(
+        50, 53
+    ): "the kernel of the least-squares pilot, and four classes for C, where there are several classes; the largest C of "
+    "support vector machines",
     range(
         55, 59
     ): "how accurate the first stage of a search is, and searches on parts of the rows; how many landmarks suffice; from "

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.svm import SVC
 
 from foldless import (
@@ -15,11 +16,13 @@ from foldless import (
     KernelSVC,
 )
 from foldless.core.contracts import Stop
-from foldless.machines import LSSVM, SmoothMachine, SquaredHingeSVM
+from foldless.core.errors import NoGainWarning
+from foldless.machines import LSSVM, Ridge, SmoothMachine, SquaredHingeSVM
 from foldless.machines.losses import Logistic
 from foldless.searches import Grid
 from foldless.tuning import fit_after, wider_search
-from foldless.tuning.wider_search import WIDE_MAX_ROWS, gains_little, search_wider
+from foldless.tuning.search_space import SearchSpace
+from foldless.tuning.wider_search import CAUTIOUS_MAX_C, WIDE_MAX_ROWS, gains_little, search_wider
 
 CLASSIFIERS = (KernelLogisticRegression, KernelSVC, KernelLSSVC)
 
@@ -44,6 +47,14 @@ def never_wider(monkeypatch):
     monkeypatch.setattr(fit_after, "search_wider", lambda *_: None)
 
 
+def waves(n, seed):
+    """Some fifty stripes of two classes along a line, a tenth of the labels wrong: the narrowest structure that 400 rows can show."""
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, 1))
+    y = np.sin(150 * X[:, 0]) > 0
+    return X, np.where(rng.random(n) < 0.1, ~y, y)
+
+
 def error(model, X, y):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -60,6 +71,53 @@ def test_a_checkerboard_that_blocks_hide_is_found(model):
 def test_without_more_rows_it_is_missed(kind, never_wider):
     """If this fails, the problem no longer tests what the law before it says."""
     assert error(kind(), *checkerboard(1000, seed=7)) > 0.47
+
+
+@pytest.mark.parametrize("seed", [102, 103])
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+def test_waves_that_squared_errors_hide_are_found_by_calibrated_outputs(kind, seed):
+    """All rows have been searched before, but not by what outputs say of the classes."""
+    model = kind().fit(*waves(400, seed))
+    assert 1 - model.score(*waves(3000, seed=1)) < 0.25
+
+
+@pytest.mark.parametrize("kind", [KernelSVC, KernelLSSVC])
+def test_without_another_criterion_waves_are_missed(kind, never_wider):
+    """If this fails, the problem no longer tests what the law before it says."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert 1 - kind().fit(*waves(400, 103)).score(*waves(3000, seed=1)) > 0.45
+
+
+@pytest.mark.parametrize("n", [300, 1000])
+def test_a_machine_that_found_nothing_is_fitted_with_small_C(n):
+    """scikit-learn's SVC may take hours to fit noise with a large C."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(n, 6)), rng.integers(0, 2, n)
+    with pytest.warns(NoGainWarning):
+        search = KernelSearch(SVC()).fit(X, y)
+    # The kernel is 1 on its diagonal, and C of the hinge twice that of least squares.
+    assert search.best_params_["C"] <= 2 * CAUTIOUS_MAX_C * (1 + 1e-12)
+    assert search.cv_results_["params"][search.best_index_] == search.best_params_
+
+
+def test_a_range_that_was_asked_for_is_kept_where_nothing_is_found():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 6)), rng.integers(0, 2, 300)
+    with pytest.warns(NoGainWarning):
+        search = KernelSearch(SVC(), {"C": (10.0, 20.0), "gamma": (1e-3, 1.0)}).fit(X, y)
+    assert 10 * (1 - 1e-12) <= search.best_params_["C"] <= 20 * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("machine", [LSSVM(), Ridge(1.0)], ids=lambda machine: type(machine).__name__)
+def test_the_largest_C_is_a_bound_of_the_space(machine):
+    X, kernel = np.random.default_rng(0).normal(size=(20, 2)), ConstantKernel(4.0) * RBF()
+    space = SearchSpace.around(kernel, machine, X)
+    bounded = space.with_largest_C(kernel, machine, np.log(3.0), X)
+    C = np.exp(bounded.box.high[-1] if machine.sign > 0 else -bounded.box.low[-1])
+    assert float(C) == pytest.approx(3 / 4, rel=1e-12)
+    np.testing.assert_array_equal(bounded.box.low[:2], space.box.low[:2])
+    np.testing.assert_array_equal(bounded.box.high[:2], space.box.high[:2])
 
 
 @pytest.mark.parametrize("seed", [1, 2, 7])
@@ -148,9 +206,11 @@ class TestWhereNothingIsSearched:
         assert search_wider(staged, kernel, stage.ended_by(Stop.BUDGET), *rest) is None
 
     def test_on_hardly_more_rows(self, parts, monkeypatch):
-        staged, kernel, stage, *rest = parts
+        *given, stage, begun, section, _ = parts
         monkeypatch.setattr(wider_search, "WIDE_MAX_ROWS", stage.objective.rows_at_once + 10)
-        assert search_wider(staged, kernel, stage, *rest) is None
+        assert search_wider(*given, stage, begun, section) is None
+        # Calibrated outputs have not been asked yet.
+        assert search_wider(*given, stage, begun, section, nothing_found=True) is not None
 
     def test_with_a_search_that_has_no_starts(self, parts):
         staged, *rest = parts

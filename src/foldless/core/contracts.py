@@ -95,6 +95,9 @@ class Machine(ABC):
     sign: ClassVar[float] = 1.0
     """1 if the machine fits more closely as ``theta`` grows (``C``), -1 if less closely (``alpha``)."""
 
+    scaled_C_range: ClassVar[tuple[float, float]] = (1e-5, 1e7)
+    """Range in which C is tuned by default, in units of 1 / the mean diagonal of the kernel matrix."""
+
     default_loo_criterion: ClassVar[str] = "loo"
     """Name of the criterion that chooses the regularisation on one Gram."""
 

@@ -68,6 +68,8 @@ class SupportVectorMachine(MachineWithC):
     weights: Vector | None = None
 
     loss: ClassVar[MarginLoss]
+    # A larger C makes fits to noisy labels slow, and changes little: where classes are separable hardly any row has a loss.
+    scaled_C_range: ClassVar[tuple[float, float]] = (1e-5, 1e4)
     # Few rows are on the margin, so that a fit consists of many small systems.
     threaded_min_rows: ClassVar[int] = 350
 

@@ -1,6 +1,7 @@
 """The fit at the parameters that were chosen, checked against nearest neighbours and blocks of rows, and the record of it."""
 
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,14 +26,17 @@ from foldless.tuning.pilot import PilotMachine
 from foldless.tuning.polish import POLISH_MAX_EVALUATIONS
 from foldless.tuning.problem import Problem
 from foldless.tuning.result import Selection
-from foldless.tuning.row_blocks import BlockObjective, Rows
+from foldless.tuning.row_blocks import BlockObjective
 from foldless.tuning.run_options import RunOptions
 from foldless.tuning.stage import Stage, StageObjective
 from foldless.tuning.staged_search import StagedSearch
 from foldless.tuning.wider_search import (
+    are_more,
     can_search_more,
     gains_little,
+    gains_nothing,
     is_weak,
+    search_cautiously,
     search_left_over,
     search_wider,
 )
@@ -85,7 +89,8 @@ class FitAfterSearch:
         problem = self.problem
         if not gains_little(problem.machine, problem.Y, form.left_out):
             return stage, form, outcome
-        wide = search_wider(self.staged, self.kernel, stage, self.begun, self.section)
+        nothing = gains_nothing(problem.machine, problem.Y, form.left_out)
+        wide = search_wider(self.staged, self.kernel, stage, self.begun, self.section, nothing)
         return self._better((stage, form, outcome), wide, self.last_fit)
 
     def closer(self, stage: Stage, form: FittedForm, outcome: Outcome) -> Fit:
@@ -103,8 +108,10 @@ class FitAfterSearch:
     def fuller(self, stage: Stage, form: FittedForm, outcome: Outcome) -> Fit:
         """Return the fit or, where its residuals show that something is left over, the better one of it and a fit after a search on all rows."""
         problem, n = self.problem, len(self.problem.Y)
-        may_search = can_search_more(self.staged, self.kernel, stage, n) and not is_precomputed(self.kernel)
-        if not (may_search and is_weak(problem.machine, problem.Y, form.left_out)):
+        may_search = can_search_more(self.staged, self.kernel, stage) and are_more(stage, n)
+        if is_precomputed(self.kernel) or not (
+            may_search and is_weak(problem.machine, problem.Y, form.left_out)
+        ):
             return stage, form, outcome
         found = left_over(self.kernel, problem.X, residuals_of(problem, form), problem.seed)
         if found is None or not found.is_clear:
@@ -157,28 +164,25 @@ class FitAfterSearch:
     def to_block(self, stage: Stage) -> Selection:
         """Fit one block of rows at the best point of a stage; where that misses something, of a search on more rows or near neighbours.
 
-        The criterion is that of the whole stage.
+        Where nothing is found even so, C is small. The criterion is that of the whole stage.
         """
         selection, searched = self.to_first_block(stage), stage.objective
         rows = searched.rows[0] if isinstance(searched, BlockObjective) and searched.rows else None
         if rows is None and searched.n_rows < len(self.problem.Y):
             return selection
         rows = np.arange(len(self.problem.Y)) if rows is None else rows
-        if self._gains_little_on(rows, selection.solution):
+        if _holds_for(gains_little, selection):
             wide = search_wider(self.staged, self.kernel, stage, self.begun, self.section)
-            return selection if wide is None else self.to_first_block(wide)
+            stage, selection = (stage, selection) if wide is None else (wide, self.to_first_block(wide))
+            if not _holds_for(gains_nothing, selection):
+                return selection
+            cautious = search_cautiously(self.staged, self.kernel, stage, self.begun, self.section)
+            return selection if cautious is None else self.to_first_block(cautious)
         missed = missed_in_block(self.problem, self.kernel, selection, rows)
         if not len(missed):
             return selection
         near = search_near(self.staged, self.kernel, missed, stage, self.begun, self.section)
         return selection if near is None else self.to_first_block(near)
-
-    def _gains_little_on(self, rows: Rows, solution: Any) -> bool:
-        """Return whether the fit to some rows is hardly better than a constant; False if that is not known."""
-        with suppress(*UNDEFINED_ERRORS, MissingVerb):
-            machine = self.problem.machine.on_rows(rows)
-            return gains_little(machine, self.problem.Y[rows], left_out_outputs(solution))
-        return False
 
     def to_first_block(self, stage: Stage) -> Selection:
         """Fit one block of rows at the best point of a stage."""
@@ -201,6 +205,14 @@ class FitAfterSearch:
             0.0,
         )
         return selection_of(self.problem, self.kernel, form, stage.outcome, stage.steps)
+
+
+def _holds_for(judgement: Callable[[Machine, Matrix, Matrix], bool], selection: Selection) -> bool:
+    """Return what a judgement says of the left-out outputs of a fit; False if they are not known."""
+    solution = selection.solution
+    with suppress(*UNDEFINED_ERRORS, MissingVerb):
+        return judgement(solution.machine, solution.Y, left_out_outputs(solution))
+    return False
 
 
 def residuals_of(problem: Problem, form: FittedForm) -> Matrix:

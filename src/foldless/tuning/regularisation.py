@@ -14,7 +14,7 @@ from foldless.tuning.lookup import as_criterion
 from foldless.tuning.objective import UNDEFINED_ERRORS
 from foldless.tuning.result import Selection
 from foldless.tuning.run_options import RunOptions
-from foldless.tuning.search_space import SCALED_C_RANGE, regularisation_bounds, theta_of_log_C
+from foldless.tuning.search_space import regularisation_bounds, theta_of_log_C
 
 # Values of C that are evaluated before the descent, because there may be several minima.
 PATH_POINTS = 15
@@ -68,7 +68,7 @@ def tune_regularisation(
     options = options or RunOptions()
     criterion, scale = as_criterion(machine.default_loo_criterion), float(np.mean(gram.diag()))
     low, high = regularisation_bounds(machine, scale, regularisation)
-    path = theta_of_log_C(machine, scale, np.log(np.geomspace(*SCALED_C_RANGE, PATH_POINTS)))
+    path = theta_of_log_C(machine, scale, np.log(np.geomspace(*machine.scaled_C_range, PATH_POINTS)))
     outcome = LBFGS(tolerance=PATH_TOLERANCE)(
         RegularisationObjective(machine.for_regularisation_path, criterion, gram, Y),
         Box(np.array([low]), np.array([high])),

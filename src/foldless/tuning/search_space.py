@@ -18,8 +18,6 @@ from foldless.kernels.pairs import distinct_rows
 from foldless.kernels.precomputed import is_precomputed
 from foldless.searches.starts import sobol_starts
 
-# Range of C times the mean diagonal of the kernel matrix.
-SCALED_C_RANGE = (1e-5, 1e7)
 # The coarse grid of starts: values of log C for every step of the log length scale about the given kernel. A wide kernel is nearly
 # 1 - d^2 / (2 length_scale^2), so that what matters is C / length_scale^2: the wider the kernel, the larger is C.
 START_LOG_C_OF_STEPS = {-2.0: (1.5,), -1.0: (1.5,), 0.0: (0.0, 4.0), 1.0: (2.0, 6.0), 2.0: (5.0,)}
@@ -99,6 +97,16 @@ class SearchSpace:
         strength = () if machine is None else theta_of_log_C(machine, _mean_diagonal(kernel, X), log_C)
         return replace(self, starts=[self.box.clip(np.r_[kernel.theta, strength]), *self.starts])
 
+    def with_largest_C(self, kernel: Kernel, machine: Machine, log_C: float, X: Any) -> "SearchSpace":
+        """Return the space without larger C than this one, in units of 1 / the kernel's mean diagonal."""
+        limit = theta_of_log_C(machine, _mean_diagonal(kernel, X), log_C)
+        low, high, p = self.box.low.copy(), self.box.high.copy(), self.n_kernel_parameters
+        if machine.sign > 0:
+            high[p:] = np.maximum(np.minimum(high[p:], limit), low[p:])
+        else:
+            low[p:] = np.minimum(np.maximum(low[p:], limit), high[p:])
+        return replace(self, box=Box(low, high))
+
     def kernels_of(self, points: Sequence[Vector], theta: Vector) -> list[Vector]:
         """Return the kernels at some points, each once, with the regularisation of ``theta``."""
         p = self.n_kernel_parameters
@@ -130,7 +138,7 @@ def regularisation_bounds(
     """Return the lowest and the highest value of the machine's theta: those given, or a wide range."""
     if regularisation is not None:
         return np.log(regularisation)
-    return np.sort(theta_of_log_C(machine, scale, np.log(SCALED_C_RANGE)))
+    return np.sort(theta_of_log_C(machine, scale, np.log(machine.scaled_C_range)))
 
 
 def _mean_diagonal(kernel: Kernel, X: Any) -> float:

@@ -27,7 +27,7 @@ References
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import singledispatch
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -55,6 +55,13 @@ SURROGATE_C = Axis(
 )
 
 Ranges = Mapping[str, Range]
+
+
+@dataclass(frozen=True, eq=False)
+class SurrogateLSSVM(LSSVM):
+    """A least-squares machine that is tuned in place of one with the hinge loss."""
+
+    scaled_C_range: ClassVar[tuple[float, float]] = HingeSVM.scaled_C_range
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +200,7 @@ def _least_squares_surrogate(model: EquivalentModel) -> EquivalentModel:
     v, bounds, ratio = model.machine.weights, model.regularisation, SVC_C_OVER_LSSVM_C
     return replace(
         model,
-        machine=LSSVM(model.machine.C / ratio, weights=v, costs=None if v is None else v / v.mean()),
+        machine=SurrogateLSSVM(model.machine.C / ratio, weights=v, costs=None if v is None else v / v.mean()),
         axes=tuple(SURROGATE_C if axis.name == "C" else axis for axis in model.axes),
         regularisation=None if bounds is None else (bounds[0] / ratio, bounds[1] / ratio),
         criterion="calibrated-loo",
