@@ -6,13 +6,13 @@ from sklearn.gaussian_process.kernels import RBF
 
 from foldless import KernelLogisticRegression, KernelLSSVC, KernelSVC
 from foldless.criteria import LOO
-from foldless.criteria.left_out import left_out_outputs
+from foldless.criteria.left_out import LeftOutLosses, left_out_outputs
 from foldless.grams import DenseGram
 from foldless.grams.cells import Cell, grow_cells
 from foldless.kernels import gram
 from foldless.machines import LSSVM, Ridge, SmoothMachine, SquaredHingeSVM
 from foldless.machines.losses import Logistic
-from foldless.tuning.cellwise import fit_cells
+from foldless.tuning.cellwise import GROUP_CELLS, fit_cells, losses_in_groups, order_of_cells
 
 KERNEL = RBF(1.0)
 MACHINES = [LSSVM(2.0), Ridge(0.2, True), SmoothMachine(Logistic(), 3.0), SquaredHingeSVM(1.0)]
@@ -51,6 +51,47 @@ def test_left_out_rows_are_those_of_refits_in_the_same_cells(problem):
                 output = gram(KERNEL, X[[i]], X[rest]) @ fit.alpha + fit.b
                 expected += weights[rows == i][0] * output.item()
         assert cells.left_out[i, 0] == pytest.approx(expected, abs=1e-9)
+
+
+@every_machine
+def test_groups_of_all_cells_lose_what_all_cells_lose(machine, problem):
+    X, Y = problem
+    tree = grow_cells(X, 80)
+    assert 1 < tree.n_cells <= GROUP_CELLS
+    rows, losses = losses_in_groups(KERNEL, machine, LOO(), X, Y, tree, seed=0)
+    cells = fit_cells(KERNEL, machine, LOO(), X, Y, tree)
+    assert np.array_equal(rows, np.arange(len(X)))
+    assert losses.losses == pytest.approx(LeftOutLosses.of(machine, Y, cells.left_out).losses, rel=1e-12)
+
+
+def test_a_group_is_a_fit_by_its_own_cells(problem):
+    """The mean over the cells of a group, for rows that have most of their weight there."""
+    X, Y = problem
+    tree, machine = grow_cells(X, 25), LSSVM(2.0)
+    rows, losses = losses_in_groups(KERNEL, machine, LOO(), X, Y, tree, seed=0)
+    fits = fit_cells(KERNEL, machine, LOO(), X, Y, tree).fits
+    assert tree.n_cells >= 3 * GROUP_CELLS
+    expected = {}
+    for g in range(-(-tree.n_cells // GROUP_CELLS)):
+        outputs, total = np.zeros(len(X)), np.zeros(len(X))
+        for number, of_cell, weights in tree.route(X):
+            if number // GROUP_CELLS == g:
+                outputs[of_cell] += weights * fits[number].left_out[:, 0]
+                total[of_cell] += weights
+        for i in np.flatnonzero(total > 0.5):
+            expected[i] = (1 - Y[i, 0] * outputs[i] / total[i]) ** 2
+    assert losses.losses == pytest.approx([expected[i] for i in rows], rel=1e-12)
+    assert len(np.unique(rows)) == len(rows) > len(X) / 10
+
+
+def test_of_numbers_the_cell_where_they_vary_most_is_the_first():
+    cells = [np.arange(i, i + 10) for i in range(0, 50, 10)]
+    Y = np.where(np.arange(50) // 10 == 3, np.arange(50) % 2, 0.1 * (np.arange(50) % 2))[:, None]
+    orders = [order_of_cells(Y, cells, np.random.default_rng(seed)) for seed in range(5)]
+    assert all(order[0] == 3 and sorted(order) == list(range(5)) for order in orders)
+    # Of classes any may be the first.
+    classes = [order_of_cells(np.sign(Y - 0.5), cells, np.random.default_rng(seed))[0] for seed in range(20)]
+    assert set(classes) == set(range(5))
 
 
 def points_at_borders(node, X, rows):

@@ -7,7 +7,7 @@ from sklearn.gaussian_process.kernels import RBF
 from foldless.core.targets import one_versus_rest
 from foldless.criteria import LOO, EvidenceEP, SmoothedSpan
 from foldless.datasets import make_ripley
-from foldless.machines import LSSVM, HingeSVM, SmoothMachine, SquaredHingeSVM
+from foldless.machines import LSSVM, HingeSVM, Ridge, SmoothMachine, SquaredHingeSVM
 from foldless.machines.losses import Logistic
 from foldless.tuning.last_fit import (
     N_TRIAL_CLASSES,
@@ -24,6 +24,26 @@ FLEXIBLE = SmoothMachine(Logistic(), C=1e3)
 def data():
     X, y = make_ripley(N, random_state=0)
     return X, np.where(y > 0, 1.0, -1.0)[:, None]
+
+
+@pytest.fixture
+def limits(monkeypatch):
+    """Make the limits so low that they matter for a few rows, and landmarks never suffice."""
+
+    def lower(width):
+        values = {
+            "NEGLIGIBLE_GAP": 0.0,
+            "SUFFICIENT_GAP": 0.0,
+            "SMALL_WHOLE_MAX_ROWS": 0,
+            "WHOLE_MAX_ROWS": 190,
+            "TRIAL_MAX_OPERATIONS": 0,
+            "LANDMARK_MAX_OPERATIONS": N * 150**2 if width > 0.1 else N * 20**2,
+            "FIRST_LANDMARKS": 10,
+        }
+        for name, value in values.items():
+            monkeypatch.setattr(f"foldless.tuning.last_fit.{name}", value)
+
+    return lower
 
 
 @pytest.mark.parametrize(
@@ -62,27 +82,52 @@ def test_more_rows_do_not_make_the_fit_coarser(data, monkeypatch):
     assert LastFit(*data, LOO()).fit(RBF(0.05), LSSVM(1.0)).name == "150 landmarks"
 
 
-@pytest.mark.parametrize(
-    ("width", "cell_size", "form"), [(0.4, 20, "landmarks"), (0.4, 50, "cells"), (0.03, 50, "cells")]
-)
-def test_all_cells_are_fitted_unless_some_of_them_are_worse(width, cell_size, form, data, monkeypatch):
-    """Small cells are worse than many landmarks; larger ones are no worse in parts, and together better."""
-    limits = {
-        "NEGLIGIBLE_GAP": 0.0,
-        "SUFFICIENT_GAP": 0.0,
-        "SMALL_WHOLE_MAX_ROWS": 0,
-        "WHOLE_MAX_ROWS": 190,
-        "TRIAL_MAX_OPERATIONS": 0,
-        "LANDMARK_MAX_OPERATIONS": N * 150**2 if width > 0.1 else N * 20**2,
-        "FIRST_LANDMARKS": 10,
-    }
-    for name, value in limits.items():
-        monkeypatch.setattr(f"foldless.tuning.last_fit.{name}", value)
+@pytest.fixture
+def counted(monkeypatch):
+    """Count the fits to all cells."""
     fitted, cells = [], LastFit.cells
     monkeypatch.setattr(LastFit, "cells", lambda self, *rest: (fitted.append("cells"), cells(self, *rest))[1])
+    return fitted
+
+
+@pytest.mark.parametrize(("width", "cell_size"), [(0.4, 20), (0.4, 50), (0.03, 50)])
+def test_all_cells_are_fitted_unless_some_of_them_are_worse(width, cell_size, data, limits, counted):
+    """Groups of cells are no worse than landmarks, and together better."""
+    limits(width)
     found = LastFit(*data, LOO(), cell_size=cell_size).fit(RBF(width), LSSVM(1.0))
-    assert form in found.name
-    assert fitted == (["cells"] if form == "cells" else [])
+    assert "cells" in found.name
+    assert counted == ["cells"]
+
+
+def test_cells_of_which_some_are_worse_are_not_fitted(data, limits, counted):
+    """A function that is nearly linear is known to many landmarks, and not to cells of ten rows."""
+    limits(1.0)
+    X = data[0]
+    found = LastFit(X, X[:, :1], LOO(), cell_size=10).fit(RBF(1.0), Ridge(0.1))
+    assert "landmarks" in found.name
+    assert not counted
+
+
+def test_cells_that_some_of_them_recommend_do_not_replace_better_landmarks(data, limits, monkeypatch):
+    """What is far ahead in some groups may lose over all rows; landmarks are then tried on."""
+    limits(0.4)
+    monkeypatch.setattr(LastFit, "_cells_are_far_ahead", lambda *_: True)
+    monkeypatch.setattr("foldless.tuning.last_fit.TRIAL_MAX_OPERATIONS", N * 30**2)
+    found = LastFit(*data, LOO(), cell_size=10).fit(RBF(0.4), LSSVM(1.0))
+    names = [form.name.split()[1] for form in found.tried]
+    assert names == ["landmarks", "landmarks", "cells", "landmarks"]
+    assert found.name == found.tried[-1].name
+    assert found.tried[-1].loss < found.tried[-2].loss
+
+
+def test_parameters_that_suit_single_cells_are_kept_if_they_suit_the_mean_over_cells(data):
+    """The identity, far too strong a regularisation, and one that is better than a far too strong one."""
+    kernel, weak, strong = RBF(0.3), LSSVM(1.0), LSSVM(1e-6)
+    cells = LastFit(*data, LOO(), gram="cells", cell_size=50)
+    for given, suited, kept in ((weak, weak, weak), (weak, strong, weak), (strong, weak, weak)):
+        form = cells.fit(kernel, given, polish=lambda tree, suited=suited: (kernel, suited))
+        assert form.machine is kept
+        assert form.losses(data[1]).mean == cells.fit(kernel, kept).losses(data[1]).mean
 
 
 @pytest.mark.parametrize(

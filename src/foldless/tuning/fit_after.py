@@ -131,23 +131,24 @@ class FitAfterSearch:
     def fit(self, stage: Stage) -> tuple[FittedForm, Outcome]:
         """Fit all rows at the best point of a stage, in the form that suits them."""
         polished = stage
+        chosen = suited = self.problem.at(self.kernel, stage.outcome.best.theta)
 
         def polish(tree: CellTree) -> tuple[Kernel, Machine]:
-            nonlocal polished
-            found = self.polished(stage, tree)
-            polished = polished if found is None else found
-            return self.problem.at(self.kernel, polished.outcome.best.theta)
+            nonlocal polished, suited
+            if (found := self.polished(stage, tree)) is not None:
+                polished, suited = found, self.problem.at(self.kernel, found.outcome.best.theta)
+            return suited
 
         free = len(stage.outcome.best.theta) > 0 and not stage.outcome.stop.cut_short
         last_fit = correcting(self.last_fit, self.problem, stage)
         last_fit = replace(last_fit, seconds=self.staged.options.seconds_left(self.begun))
         form = last_fit.fit(
-            *self.problem.at(self.kernel, stage.outcome.best.theta),
+            *chosen,
             start=start_after(self.problem, stage),
             polish=polish if free else None,
         )
         outcome = replace(stage.outcome, trace=polished.outcome.trace)
-        if np.array_equal(form.kernel.theta, polished.outcome.best.theta[: len(self.kernel.theta)]):
+        if form.kernel is suited[0] and form.machine is suited[1]:
             outcome = replace(outcome, best=polished.outcome.best, optima=polished.outcome.optima)
         return form, outcome
 

@@ -16,8 +16,8 @@ matrix if, at the chosen parameters,
 is negligible: e bounds what the approximation changes in the effective number of parameters (w are the precisions of the
 solution, :math:`C p (1 - p)` for logistic regression). With the precisions of one fit (1) is known for more landmarks before
 they are fitted, and no more are chosen than make it negligible. Otherwise the whole matrix is used if it fits, and beyond that the
-form with the lower mean loss of left-out rows. Every form gives such a loss for every row. Landmarks that lose to exact
-fits of some cells, by more than ever more landmarks are likely to gain, are not tried further, and cells are used at once.
+form with the lower mean loss of left-out rows. Every form gives such a loss for every row. Landmarks that lose to some
+groups of cells, by more than ever more landmarks are likely to gain, are not tried further unless all cells lose to them.
 
 A time budget covers this fit too: forms that would take longer than what is left of it are not tried.
 """
@@ -51,7 +51,7 @@ from foldless.kernels.evaluate import diagonal
 from foldless.kernels.pairs import Points
 from foldless.kernels.precomputed import is_precomputed
 from foldless.machines.coefficients import expand
-from foldless.tuning.cellwise import fit_cell, fit_cells
+from foldless.tuning.cellwise import fit_cells, losses_in_groups
 from foldless.tuning.forms import FittedForm, ScoredForm, loses
 
 GRAMS = ("auto", "dense", "lowrank", "nystrom", "cells", "dask")
@@ -68,8 +68,6 @@ REMOTE_LANDMARKS = 400
 # Operations beyond which the next number of landmarks is not tried before cells are.
 TRIAL_MAX_OPERATIONS = 5e9
 CELL_ROWS = 1500
-# Cells that are fitted to see whether landmarks can compete.
-N_TRIAL_CELLS = 4
 # Of one pass over the rows, if a fit makes about ten of them, on a slow core: time budgets are kept with a margin.
 OPERATIONS_PER_SECOND = 5e8
 # e / n of eq. (1) below which landmarks are as good as the whole matrix. Where it is 0.01 to 0.03, three times as many landmarks still lower the
@@ -175,7 +173,7 @@ class LastFit:
         kernel: Kernel,
         machine: Machine,
         start: Any = None,
-        polish: Callable[[CellTree], Any] | None = None,
+        polish: Callable[[CellTree], tuple[Kernel, Machine]] | None = None,
     ) -> FittedForm:
         """Fit all rows.
 
@@ -220,7 +218,11 @@ class LastFit:
         return self._total * machine.n_joint_functions(self.Y.shape[1])
 
     def _best_form(
-        self, kernel: Kernel, machine: Machine, start: Any, polish: Callable[[CellTree], Any] | None
+        self,
+        kernel: Kernel,
+        machine: Machine,
+        start: Any,
+        polish: Callable[[CellTree], tuple[Kernel, Machine]] | None,
     ) -> FittedForm:
         fits_whole = self._size(machine) <= WHOLE_MAX_ROWS and self._whole_is_affordable(machine)
         most = self._affordable(TRIAL_MAX_OPERATIONS, machine)
@@ -248,34 +250,28 @@ class LastFit:
             whole = self.whole(kernel, machine, start)
             return whole.beside([*tried, whole.scored(self.Y)])
         affordable = self._total * self.cell_rows**2 <= self._operations_left(machine)
-        trial = None
+        trial, cells = None, None
         if affordable and self.may_use_cells(machine):
             trial = self._trial_cells(kernel, machine)
             if self._cells_are_far_ahead(kernel, machine, tried, *trial):
                 last = None
-                return self._cells_beside(tried, kernel, machine, polish)
+                cells = self.cells(kernel, machine, polish, trial)
+                tried.append(cells.scored(self.Y))
+                if not tried[-1].mean() > tried[-2].mean():
+                    return cells.beside(tried)
         m = self.most_landmarks(machine)
         if last is None or last.name != _landmark_form(m):
             last = None
             last = self.landmarks(kernel, machine, m, start, precision)
             tried.append(last.scored(self.Y))
-        # All cells are fitted unless some of them are worse: neighbours share the rows at their borders, which makes the whole better
-        # than its parts, and so do parameters that suit cells.
-        if trial is None or last.gap <= NEGLIGIBLE_GAP or _is_worse(*trial, tried[-1].losses):
-            return last.beside(tried)
-        cells = self._cells_beside(tried, kernel, machine, polish)
-        return cells if cells.tried[-1].loss < cells.tried[-2].loss else replace(last, tried=cells.tried)
-
-    def _cells_beside(
-        self,
-        tried: list[ScoredForm],
-        kernel: Kernel,
-        machine: Machine,
-        polish: Callable[[CellTree], Any] | None,
-    ) -> FittedForm:
-        """Return the fit by cells together with what was tried before."""
-        cells = self.cells(kernel, machine, polish)
-        return cells.beside([*tried, cells.scored(self.Y)])
+        # All cells are fitted unless some of them are worse: parameters that suit cells make them better.
+        if cells is None:
+            if trial is None or last.gap <= NEGLIGIBLE_GAP or _is_worse(*trial, tried[-1].losses):
+                return last.beside(tried)
+            cells = self.cells(kernel, machine, polish, trial)
+            tried.append(cells.scored(self.Y))
+        loss = {form.name: form.mean() for form in tried}
+        return (cells if loss[cells.name] < loss[last.name] else last).beside(tried)
 
     def most_landmarks(self, machine: Machine) -> int:
         """Return as many landmarks as are affordable."""
@@ -316,14 +312,10 @@ class LastFit:
         return loses(last, of_cells) and last.mean - of_cells.mean > before.mean - last.mean
 
     def _trial_cells(self, kernel: Kernel, machine: Machine) -> tuple[Rows, LeftOutLosses]:
-        """Return the rows of some cells, and their losses when they are left out of the fits to these cells."""
-        routes = self._tree.route(self.X)
-        chosen = np.random.default_rng(self.seed).permutation(len(routes))[:N_TRIAL_CELLS]
-        parts = [routes[i][1] for i in chosen]
-        fits = [fit_cell(kernel, machine, self.criterion, self.X, self.Y, rows) for rows in parts]
-        rows = np.concatenate(parts)
-        outputs = np.concatenate([fit.left_out for fit in fits])
-        return rows, LeftOutLosses.of(machine.on_rows(rows), self.Y[rows], outputs)
+        """Return the rows of some groups of cells, and their losses when they are left out of the fits to these cells."""
+        return losses_in_groups(
+            kernel, machine, self.criterion, self.X, self.Y, self._tree, self.seed, self.n_jobs
+        )
 
     @cached_property
     def _tree(self) -> CellTree:
@@ -439,12 +431,36 @@ class LastFit:
         return FittedForm(name, kernel, machine, solution, builder, criterion, reading, expansion, gap)
 
     def cells(
-        self, kernel: Kernel, machine: Machine, polish: Callable[[CellTree], Any] | None = None
+        self,
+        kernel: Kernel,
+        machine: Machine,
+        polish: Callable[[CellTree], tuple[Kernel, Machine]] | None = None,
+        trial: tuple[Rows, LeftOutLosses] | None = None,
     ) -> FittedForm:
-        """Fit every cell of a tree of the rows."""
+        """Fit every cell of a tree of the rows.
+
+        Parameters
+        ----------
+        kernel, machine
+        polish : callable, optional
+            Given the cells, it returns kernel and machine with parameters that suit single cells.
+        trial : pair of rows and losses, optional
+            What some groups of cells gave with the parameters as they are.
+        """
+        if polish is None:
+            return self._all_cells(kernel, machine)
+        suited = polish(self._tree)
+        found = self._all_cells(*suited)
+        _, after = self._trial_cells(*suited)
+        _, before = self._trial_cells(kernel, machine) if trial is None else trial
+        if not loses(after, before):
+            return found
+        # What suits single cells need not suit the mean over several of them; whether it does, only all cells can tell.
+        given = self._all_cells(kernel, machine)
+        return given if given.scored(self.Y).mean() < found.scored(self.Y).mean() else found
+
+    def _all_cells(self, kernel: Kernel, machine: Machine) -> FittedForm:
         tree = self._tree
-        if polish is not None:
-            kernel, machine = polish(tree)
         solution = fit_cells(kernel, machine, self.criterion, self.X, self.Y, tree, self.n_jobs)
         builder = self.landmark_builder(min(self.n, FIRST_LANDMARKS), kernel)
         reading = Reading(solution.value, divisor=solution.divisor)

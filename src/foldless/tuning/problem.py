@@ -9,12 +9,12 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from foldless.core.contracts import Machine, Matrix, Vector
 from foldless.core.memo import cached_property
-from foldless.core.targets import is_pm1
 from foldless.criteria.base import Criterion
 from foldless.grams.builders import Builder, DenseBuilder
 from foldless.grams.cells import CellTree
 from foldless.kernels.precomputed import is_precomputed
 from foldless.machines import NoMachine
+from foldless.tuning.cellwise import order_of_cells
 from foldless.tuning.objective import Objective, with_parameters
 from foldless.tuning.polish import cell_objective
 from foldless.tuning.row_blocks import BlockObjective, Rows, search_stages
@@ -81,15 +81,9 @@ class Problem:
         return Objective(kernel, machine, self.criterion, shared, Y, self.tune_machine)
 
     def on_cells(self, kernel: Kernel, tree: CellTree) -> BlockObjective | None:
-        """Return the mean objective of some cells, drawn at random; None if nothing can be learned in any.
-
-        Of numbers one is the cell where they vary most: where a function is flat but for one place, that place decides.
-        """
+        """Return the mean objective of some cells, drawn at random; None if nothing can be learned in any."""
         cells = [rows for _, rows, _ in tree.route(self.X)]
-        order = np.random.default_rng(self.seed).permutation(len(cells))
-        if not is_pm1(self.Y):
-            most = int(np.argmax([np.sum(np.var(self.Y[cells[i]], axis=0)) for i in order]))
-            order = np.r_[order[most], np.delete(order, most)]
+        order = order_of_cells(self.Y, cells, np.random.default_rng(self.seed))
         return self.on_some_of(kernel, [cells[i] for i in order])
 
     def on_some_of(self, kernel: Kernel, parts: Sequence[Rows]) -> BlockObjective | None:
