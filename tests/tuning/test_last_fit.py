@@ -7,7 +7,7 @@ from sklearn.gaussian_process.kernels import RBF
 from foldless.core.targets import one_versus_rest
 from foldless.criteria import LOO, EvidenceEP, SmoothedSpan
 from foldless.datasets import make_ripley
-from foldless.machines import LSSVM, HingeSVM, Ridge, SmoothMachine, SquaredHingeSVM
+from foldless.machines import LSSVM, HingeSVM, SmoothMachine, SquaredHingeSVM
 from foldless.machines.losses import Logistic
 from foldless.tuning.last_fit import (
     N_TRIAL_CLASSES,
@@ -82,30 +82,19 @@ def test_more_rows_do_not_make_the_fit_coarser(data, monkeypatch):
     assert LastFit(*data, LOO()).fit(RBF(0.05), LSSVM(1.0)).name == "150 landmarks"
 
 
-@pytest.fixture
-def counted(monkeypatch):
-    """Count the fits to all cells."""
+@pytest.mark.parametrize(
+    ("width", "cell_size", "form"), [(0.4, 20, "landmarks"), (0.4, 50, "cells"), (0.03, 50, "cells")]
+)
+def test_all_cells_are_fitted_unless_some_of_them_are_worse(
+    width, cell_size, form, data, limits, monkeypatch
+):
+    """Small cells are worse than many landmarks; larger ones are no worse in parts, and together better."""
+    limits(width)
     fitted, cells = [], LastFit.cells
     monkeypatch.setattr(LastFit, "cells", lambda self, *rest: (fitted.append("cells"), cells(self, *rest))[1])
-    return fitted
-
-
-@pytest.mark.parametrize(("width", "cell_size"), [(0.4, 20), (0.4, 50), (0.03, 50)])
-def test_all_cells_are_fitted_unless_some_of_them_are_worse(width, cell_size, data, limits, counted):
-    """Groups of cells are no worse than landmarks, and together better."""
-    limits(width)
     found = LastFit(*data, LOO(), cell_size=cell_size).fit(RBF(width), LSSVM(1.0))
-    assert "cells" in found.name
-    assert counted == ["cells"]
-
-
-def test_cells_of_which_some_are_worse_are_not_fitted(data, limits, counted):
-    """A function that is nearly linear is known to many landmarks, and not to cells of ten rows."""
-    limits(1.0)
-    X = data[0]
-    found = LastFit(X, X[:, :1], LOO(), cell_size=10).fit(RBF(1.0), Ridge(0.1))
-    assert "landmarks" in found.name
-    assert not counted
+    assert form in found.name
+    assert fitted == (["cells"] if form == "cells" else [])
 
 
 def test_cells_that_some_of_them_recommend_do_not_replace_better_landmarks(data, limits, monkeypatch):
@@ -118,6 +107,22 @@ def test_cells_that_some_of_them_recommend_do_not_replace_better_landmarks(data,
     assert names == ["landmarks", "landmarks", "cells", "landmarks"]
     assert found.name == found.tried[-1].name
     assert found.tried[-1].loss < found.tried[-2].loss
+
+
+@pytest.mark.parametrize("fits_whole", [True, False])
+def test_a_fit_that_clearly_loses_to_one_through_fewer_landmarks_is_left(
+    data, limits, monkeypatch, fits_whole
+):
+    """With little regularisation every landmark more fits more noise."""
+    limits(0.4)
+    if fits_whole:
+        monkeypatch.setattr("foldless.tuning.last_fit.WHOLE_MAX_ROWS", N)
+    monkeypatch.setattr(LastFit, "may_use_cells", lambda self, machine: False)
+    monkeypatch.setattr("foldless.tuning.last_fit.TRIAL_MAX_OPERATIONS", N * 30**2)
+    found = LastFit(*data, LOO()).fit(RBF(0.2), LSSVM(100.0))
+    assert found.tried[0].name == found.name == "10 landmarks"
+    assert found.losses(data[1]).mean == pytest.approx(found.tried[0].loss, rel=1e-9)
+    assert min(form.loss for form in found.tried[1:]) > found.tried[0].loss
 
 
 def test_parameters_that_suit_single_cells_are_kept_if_they_suit_the_mean_over_cells(data):

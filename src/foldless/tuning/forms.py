@@ -43,6 +43,10 @@ class ScoredForm:
         """Return the mean loss of some or all rows; NaN where it does not exist."""
         return np.nan if self.losses is None else self.losses[rows].mean
 
+    def is_clearly_better(self, other: "ScoredForm") -> bool:
+        """Return whether another form loses to this one; False where one of them has no losses."""
+        return self.losses is not None and other.losses is not None and loses(other.losses, self.losses)
+
 
 @dataclass(frozen=True, eq=False)
 class FittedForm:

@@ -16,8 +16,9 @@ matrix if, at the chosen parameters,
 is negligible: e bounds what the approximation changes in the effective number of parameters (w are the precisions of the
 solution, :math:`C p (1 - p)` for logistic regression). With the precisions of one fit (1) is known for more landmarks before
 they are fitted, and no more are chosen than make it negligible. Otherwise the whole matrix is used if it fits, and beyond that the
-form with the lower mean loss of left-out rows. Every form gives such a loss for every row. Landmarks that lose to some
-groups of cells, by more than ever more landmarks are likely to gain, are not tried further unless all cells lose to them.
+form with the lower mean loss of left-out rows. Every form gives such a loss for every row. Landmarks that lose to exact
+fits of some cells, by more than ever more landmarks are likely to gain, are not tried further if all cells are better too.
+A form that clearly loses to one through fewer landmarks is left for that one.
 
 A time budget covers this fit too: forms that would take longer than what is left of it are not tried.
 """
@@ -51,7 +52,7 @@ from foldless.kernels.evaluate import diagonal
 from foldless.kernels.pairs import Points
 from foldless.kernels.precomputed import is_precomputed
 from foldless.machines.coefficients import expand
-from foldless.tuning.cellwise import fit_cells, losses_in_groups
+from foldless.tuning.cellwise import fit_cell, fit_cells, losses_in_groups
 from foldless.tuning.forms import FittedForm, ScoredForm, loses
 
 GRAMS = ("auto", "dense", "lowrank", "nystrom", "cells", "dask")
@@ -68,6 +69,8 @@ REMOTE_LANDMARKS = 400
 # Operations beyond which the next number of landmarks is not tried before cells are.
 TRIAL_MAX_OPERATIONS = 5e9
 CELL_ROWS = 1500
+# Cells that are fitted to see whether landmarks can compete.
+N_TRIAL_CELLS = 4
 # Of one pass over the rows, if a fit makes about ten of them, on a slow core: time budgets are kept with a margin.
 OPERATIONS_PER_SECOND = 5e8
 # e / n of eq. (1) below which landmarks are as good as the whole matrix. Where it is 0.01 to 0.03, three times as many landmarks still lower the
@@ -229,7 +232,7 @@ class LastFit:
         if fits_whole:
             # The choice of more landmarks, which may be in vain, takes too much of the time of the whole matrix.
             most = self.n // WHOLE_ROWS_PER_LANDMARK
-        m, tried = FIRST_LANDMARKS, list[ScoredForm]()
+        m, tried = FIRST_LANDMARKS, _Tried(self.Y)
         last: FittedForm | None = None
         precision: Vector | None = None
         while m <= most:
@@ -238,40 +241,57 @@ class LastFit:
             # With few landmarks a fit or its criterion may not exist; with more of them it may.
             with suppress(Undefined):
                 last = self._promising_landmarks(kernel, machine, m, start, fits_whole, precision)
-                tried += [] if last is None else [last.scored(self.Y)]
             if last is not None:
+                tried.add(last)
                 if last.gap <= NEGLIGIBLE_GAP:
-                    return last.beside(tried)
+                    return self._unless_fewer_do(last, tried, kernel, machine)
                 if start is None or last.gap <= COARSE_GAP:
                     start = last.solution.start
                 precision = last.solution.precision
             m *= LANDMARK_GROWTH
         if fits_whole:
             whole = self.whole(kernel, machine, start)
-            return whole.beside([*tried, whole.scored(self.Y)])
+            tried.add(whole)
+            return self._unless_fewer_do(whole, tried, kernel, machine)
         affordable = self._total * self.cell_rows**2 <= self._operations_left(machine)
         trial, cells = None, None
         if affordable and self.may_use_cells(machine):
             trial = self._trial_cells(kernel, machine)
-            if self._cells_are_far_ahead(kernel, machine, tried, *trial):
-                last = None
-                cells = self.cells(kernel, machine, polish, trial)
-                tried.append(cells.scored(self.Y))
-                if not tried[-1].mean() > tried[-2].mean():
-                    return cells.beside(tried)
+            if self._cells_are_far_ahead(kernel, machine, tried.forms, *trial):
+                before, last = tried.forms[-1], None
+                cells = self.cells(kernel, machine, polish)
+                tried.add(cells)
+                if tried[cells].is_clearly_better(before):
+                    return self._unless_fewer_do(cells, tried, kernel, machine)
         m = self.most_landmarks(machine)
         if last is None or last.name != _landmark_form(m):
             last = None
             last = self.landmarks(kernel, machine, m, start, precision)
-            tried.append(last.scored(self.Y))
-        # All cells are fitted unless some of them are worse: parameters that suit cells make them better.
-        if cells is None:
-            if trial is None or last.gap <= NEGLIGIBLE_GAP or _is_worse(*trial, tried[-1].losses):
-                return last.beside(tried)
-            cells = self.cells(kernel, machine, polish, trial)
-            tried.append(cells.scored(self.Y))
-        loss = {form.name: form.mean() for form in tried}
-        return (cells if loss[cells.name] < loss[last.name] else last).beside(tried)
+            tried.add(last)
+        # All cells are fitted unless some of them are worse: neighbours share the rows at their borders, which makes the whole better
+        # than its parts, and so do parameters that suit cells.
+        if cells is None and not (
+            trial is None or last.gap <= NEGLIGIBLE_GAP or _is_worse(*trial, tried[last].losses)
+        ):
+            cells = self.cells(kernel, machine, polish)
+            tried.add(cells)
+        if cells is not None and tried[cells].mean() < tried[last].mean():
+            last = cells
+        return self._unless_fewer_do(last, tried, kernel, machine)
+
+    def _unless_fewer_do(
+        self, form: FittedForm, tried: "_Tried", kernel: Kernel, machine: Machine
+    ) -> FittedForm:
+        """Return a form beside all that were tried or, if it clearly loses to one through landmarks, that one.
+
+        Its kernel and machine may suit cells; landmarks have those that were given.
+        """
+        landmarks = [one for one in tried.forms if one.name in tried.builders]
+        best = min(landmarks, key=ScoredForm.mean, default=tried[form])
+        if best.is_clearly_better(tried[form]):
+            builder = tried.builders[best.name]
+            form = self._form(best.name, kernel, machine, builder, builder.gram(kernel), None)
+        return form.beside(tried.forms)
 
     def most_landmarks(self, machine: Machine) -> int:
         """Return as many landmarks as are affordable."""
@@ -312,10 +332,14 @@ class LastFit:
         return loses(last, of_cells) and last.mean - of_cells.mean > before.mean - last.mean
 
     def _trial_cells(self, kernel: Kernel, machine: Machine) -> tuple[Rows, LeftOutLosses]:
-        """Return the rows of some groups of cells, and their losses when they are left out of the fits to these cells."""
-        return losses_in_groups(
-            kernel, machine, self.criterion, self.X, self.Y, self._tree, self.seed, self.n_jobs
-        )
+        """Return the rows of some cells, and their losses when they are left out of the fits to these cells."""
+        routes = self._tree.route(self.X)
+        chosen = np.random.default_rng(self.seed).permutation(len(routes))[:N_TRIAL_CELLS]
+        parts = [routes[i][1] for i in chosen]
+        fits = [fit_cell(kernel, machine, self.criterion, self.X, self.Y, rows) for rows in parts]
+        rows = np.concatenate(parts)
+        outputs = np.concatenate([fit.left_out for fit in fits])
+        return rows, LeftOutLosses.of(machine.on_rows(rows), self.Y[rows], outputs)
 
     @cached_property
     def _tree(self) -> CellTree:
@@ -435,7 +459,6 @@ class LastFit:
         kernel: Kernel,
         machine: Machine,
         polish: Callable[[CellTree], tuple[Kernel, Machine]] | None = None,
-        trial: tuple[Rows, LeftOutLosses] | None = None,
     ) -> FittedForm:
         """Fit every cell of a tree of the rows.
 
@@ -444,20 +467,22 @@ class LastFit:
         kernel, machine
         polish : callable, optional
             Given the cells, it returns kernel and machine with parameters that suit single cells.
-        trial : pair of rows and losses, optional
-            What some groups of cells gave with the parameters as they are.
         """
         if polish is None:
             return self._all_cells(kernel, machine)
         suited = polish(self._tree)
         found = self._all_cells(*suited)
-        _, after = self._trial_cells(*suited)
-        _, before = self._trial_cells(kernel, machine) if trial is None else trial
-        if not loses(after, before):
+        if not loses(self._losses_in_groups(*suited), self._losses_in_groups(kernel, machine)):
             return found
         # What suits single cells need not suit the mean over several of them; whether it does, only all cells can tell.
         given = self._all_cells(kernel, machine)
         return given if given.scored(self.Y).mean() < found.scored(self.Y).mean() else found
+
+    def _losses_in_groups(self, kernel: Kernel, machine: Machine) -> LeftOutLosses:
+        _, losses = losses_in_groups(
+            kernel, machine, self.criterion, self.X, self.Y, self._tree, self.seed, self.n_jobs
+        )
+        return losses
 
     def _all_cells(self, kernel: Kernel, machine: Machine) -> FittedForm:
         tree = self._tree
@@ -475,6 +500,25 @@ class LastFit:
             solution.expansion,
             0.0,
         )
+
+
+class _Tried:
+    """The forms that were tried, without their fits; those through landmarks with their builders, so that they can be fitted again."""
+
+    def __init__(self, Y: Matrix) -> None:
+        self._Y = Y
+        self.forms, self.builders = list[ScoredForm](), dict[str, Any]()
+
+    def add(self, form: FittedForm) -> None:
+        """Note a form, unless it was tried before."""
+        if any(one.name == form.name for one in self.forms):
+            return
+        self.forms.append(form.scored(self._Y))
+        if form.gap > 0:
+            self.builders[form.name] = form.builder
+
+    def __getitem__(self, form: FittedForm) -> ScoredForm:
+        return next(one for one in self.forms if one.name == form.name)
 
 
 def landmark_operations(n_rows: int) -> float:
