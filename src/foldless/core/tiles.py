@@ -81,7 +81,8 @@ def invert_in_place(L: Matrix) -> None:
     else:
         for invert in invert_both:
             invert()
-    n_parts = min(N_PARTS, max(1, n // BLOCK_ROWS))
+    # An even number, so that two threads have as much to do.
+    n_parts = 1 if n <= BLOCK_ROWS else 2 if n <= 3 * BLOCK_ROWS else N_PARTS
     rows, columns = (_slices(0, m, -(-m // n_parts)) for m in B.shape)
     side_by_side([partial(blas.dtrmm, 1.0, A, B[part], right=True) for part in rows])
     side_by_side([partial(blas.dtrmm, -1.0, C, B[:, part]) for part in columns])
