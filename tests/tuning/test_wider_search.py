@@ -16,7 +16,8 @@ from foldless import (
     KernelSVC,
 )
 from foldless.core.contracts import Stop
-from foldless.core.errors import NoGainWarning
+from foldless.core.errors import NoGainWarning, Undefined
+from foldless.criteria import CalibratedLOO
 from foldless.machines import LSSVM, Ridge, SmoothMachine, SquaredHingeSVM
 from foldless.machines.losses import Logistic
 from foldless.searches import Grid
@@ -179,6 +180,13 @@ def test_numbers_that_are_half_explained_are_not_little():
     assert gains_little(LSSVM(), targets, np.zeros_like(targets))
 
 
+class Nowhere(CalibratedLOO):
+    """A criterion that exists for no fit."""
+
+    def __call__(self, solution):
+        raise Undefined("it exists for no fit.")
+
+
 class TestWhereNothingIsSearched:
     """The search is given a problem, and does not run."""
 
@@ -200,6 +208,10 @@ class TestWhereNothingIsSearched:
         found = search_wider(*parts)
         assert found.objective.n_rows == 1000
         assert found.outcome.best.n_rows == 1000
+
+    def test_where_calibrated_outputs_do_not_exist_squared_errors_are_asked(self, parts, monkeypatch):
+        monkeypatch.setattr(wider_search, "CalibratedLOO", Nowhere)
+        assert search_wider(*parts).outcome.best.n_rows == 1000
 
     def test_after_a_budget_was_spent(self, parts):
         staged, kernel, stage, *rest = parts

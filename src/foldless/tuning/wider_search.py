@@ -6,7 +6,7 @@ all rows is no better. In that case one block of many rows is searched, where th
 rows are fitted again.
 
 Where nothing shows even then, the criterion is flat, and its minimum may lie at any regularisation. A machine that others fit at the
-parameters that were found, such as scikit-learn's SVC, would take hours for a large C, to predict nothing: C is then small.
+parameters that were found, such as scikit-learn's SVC, would take long for a large C, to predict nothing: C is then small.
 
 Where noise is strong even that may show too little. The residuals of a fit to all rows tell whether something is left over
 (:mod:`foldless.tuning.left_over`); if so, all rows are searched.
@@ -61,7 +61,7 @@ def gains_little(machine: Machine, Y: Matrix, left_out: Matrix) -> bool:
 
 
 def gains_nothing(machine: Machine, Y: Matrix, left_out: Matrix) -> bool:
-    """Return whether left-out outputs (n, k) are no better than the best constant, but for what chance explains."""
+    """Return whether left-out outputs (n, k) are better than the best constant by no more than chance explains."""
     return not gain_over_constant(machine, Y, left_out).is_no_chance
 
 
@@ -106,9 +106,10 @@ def search_wider(
         found = _search(
             replace(staged, problem=calibrated), objective, space, stage, begun, f"{name}.calibrated"
         )
-        if found is None or found.outcome.stop.cut_short:
-            return found
-        stage, space = found, replace(space, starts=[found.outcome.best.theta])
+        if found is not None:
+            if found.outcome.stop.cut_short:
+                return found
+            stage, space = found, replace(space, starts=[found.outcome.best.theta])
     objective = partial(problem.on_rows, kernel, rows)
     return _search(replace(staged, problem=problem), objective, space, stage, begun, name)
 
