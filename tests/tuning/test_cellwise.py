@@ -12,7 +12,7 @@ from foldless.grams.cells import Cell, grow_cells
 from foldless.kernels import gram
 from foldless.machines import LSSVM, Ridge, SmoothMachine, SquaredHingeSVM
 from foldless.machines.losses import Logistic
-from foldless.tuning.cellwise import GROUP_CELLS, fit_cells, losses_in_groups, order_of_cells
+from foldless.tuning.cellwise import GROUP_CELLS, fit_cells, groups_of_cells, losses_in_groups, order_of_cells
 
 KERNEL = RBF(1.0)
 MACHINES = [LSSVM(2.0), Ridge(0.2, True), SmoothMachine(Logistic(), 3.0), SquaredHingeSVM(1.0)]
@@ -58,8 +58,8 @@ def test_groups_of_all_cells_lose_what_all_cells_lose(machine, problem):
     X, Y = problem
     tree = grow_cells(X, 80)
     assert 1 < tree.n_cells <= GROUP_CELLS
-    rows, losses = losses_in_groups(KERNEL, machine, LOO(), X, Y, tree, seed=0)
     cells = fit_cells(KERNEL, machine, LOO(), X, Y, tree)
+    rows, losses = losses_in_groups(groups_of_cells(tree, X, Y, seed=0), cells.fits, machine, Y)
     assert np.array_equal(rows, np.arange(len(X)))
     assert losses.losses == pytest.approx(LeftOutLosses.of(machine, Y, cells.left_out).losses, rel=1e-12)
 
@@ -68,8 +68,8 @@ def test_a_group_is_a_fit_by_its_own_cells(problem):
     """The mean over the cells of a group, for rows that have most of their weight there."""
     X, Y = problem
     tree, machine = grow_cells(X, 25), LSSVM(2.0)
-    rows, losses = losses_in_groups(KERNEL, machine, LOO(), X, Y, tree, seed=0)
     fits = fit_cells(KERNEL, machine, LOO(), X, Y, tree).fits
+    rows, losses = losses_in_groups(groups_of_cells(tree, X, Y, seed=0), fits, machine, Y)
     assert tree.n_cells >= 3 * GROUP_CELLS
     expected = {}
     for g in range(-(-tree.n_cells // GROUP_CELLS)):

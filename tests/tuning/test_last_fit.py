@@ -1,5 +1,7 @@
 """The last fit: its form, what a time budget leaves of it, and the criterion it is read by."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
@@ -9,6 +11,7 @@ from foldless.criteria import LOO, EvidenceEP, SmoothedSpan
 from foldless.datasets import make_ripley
 from foldless.machines import LSSVM, HingeSVM, SmoothMachine, SquaredHingeSVM
 from foldless.machines.losses import Logistic
+from foldless.tuning.forms import FittedForm
 from foldless.tuning.last_fit import (
     N_TRIAL_CLASSES,
     NEGLIGIBLE_GAP,
@@ -123,6 +126,21 @@ def test_a_fit_that_clearly_loses_to_one_through_fewer_landmarks_is_left(
     assert found.tried[0].name == found.name == "10 landmarks"
     assert found.losses(data[1]).mean == pytest.approx(found.tried[0].loss, rel=1e-9)
     assert min(form.loss for form in found.tried[1:]) > found.tried[0].loss
+
+
+def test_a_form_whose_losses_do_not_exist_hides_no_better_one(data, limits, monkeypatch):
+    limits(0.4)
+    monkeypatch.setattr(LastFit, "may_use_cells", lambda self, machine: False)
+    monkeypatch.setattr("foldless.tuning.last_fit.TRIAL_MAX_OPERATIONS", N * 30**2)
+    scored = FittedForm.scored
+    monkeypatch.setattr(
+        FittedForm,
+        "scored",
+        lambda form, Y: (
+            replace(scored(form, Y), losses=None) if form.name.startswith("10 ") else scored(form, Y)
+        ),
+    )
+    assert LastFit(*data, LOO()).fit(RBF(0.2), LSSVM(100.0)).name == "30 landmarks"
 
 
 def test_parameters_that_suit_single_cells_are_kept_if_they_suit_the_mean_over_cells(data):

@@ -8,7 +8,7 @@ a row is left out of every cell it belongs to, and the cells give their left-out
 that of one small fit per cell, :math:`O(n L^2)` for cells of L rows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -31,6 +31,8 @@ from foldless.machines.coefficients import expansion_coefficients
 GROUP_CELLS, N_GROUPS = 4, 2
 
 Rows = NDArray[np.intp]
+# Number of a cell, rows that reach it, and their weights.
+Route = tuple[int, Rows, Vector]
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,9 +152,27 @@ def fit_cells(
     n_jobs : int, optional
         Cells that are fitted side by side.
     """
-    routes = sorted(tree.route(X), key=lambda route: route[0])
+    fits = fit_some_cells(kernel, machine, criterion, X, Y, _in_order_of_number(tree, X), n_jobs)
+    return CellSolution(kernel, machine, X, Y, tree, tuple(fits.values()))
+
+
+def fit_some_cells(
+    kernel: Any,
+    machine: Machine,
+    criterion: Criterion,
+    X: Any,
+    Y: Matrix,
+    routes: Sequence[Route],
+    n_jobs: int | None = None,
+) -> dict[int, CellFit]:
+    """Return the fits of some cells by their numbers; ``routes`` has number, rows and weights of each."""
     tasks = [partial(fit_cell, kernel, machine, criterion, X, Y, rows) for _, rows, _ in routes]
-    return CellSolution(kernel, machine, X, Y, tree, tuple(side_by_side(tasks, n_jobs)))
+    fits = side_by_side(tasks, n_jobs)
+    return {number: fit for (number, _, _), fit in zip(routes, fits, strict=True)}
+
+
+def _in_order_of_number(tree: CellTree, X: Any) -> list[Route]:
+    return sorted(tree.route(X), key=lambda route: route[0])
 
 
 def fit_cell(
@@ -192,38 +212,39 @@ def order_of_cells(Y: Matrix, cells: Sequence[Rows], rng: np.random.Generator) -
     return np.r_[order[most], np.delete(order, most)]
 
 
+def groups_of_cells(tree: CellTree, X: Any, Y: Matrix, seed: int) -> list[list[Route]]:
+    """Return number, rows and weights of the cells of some groups, each of a few neighbours."""
+    routes = _in_order_of_number(tree, X)
+    order = order_of_cells(Y, [rows for _, rows, _ in routes], np.random.default_rng((seed, 1)))
+    chosen = list(dict.fromkeys(order // GROUP_CELLS))[:N_GROUPS]
+    return [routes[GROUP_CELLS * g : GROUP_CELLS * (g + 1)] for g in chosen]
+
+
 def losses_in_groups(
-    kernel: Any,
+    groups: Sequence[Sequence[Route]],
+    fits: Mapping[int, CellFit] | Sequence[CellFit],
     machine: Machine,
-    criterion: Criterion,
-    X: Any,
     Y: Matrix,
-    tree: CellTree,
-    seed: int,
-    n_jobs: int | None = None,
 ) -> tuple[Rows, LeftOutLosses]:
-    """Return the rows of some groups of neighbouring cells, and their losses when they are left out of the fits to these cells.
+    """Return the rows of groups of cells, and their losses when they are left out of the fits to these cells.
 
     The mean over the cells of a row is better than each of them, and another regularisation may suit it; cells that stand alone would
     not show that. Rows count that have more than half of their weight in a group.
 
     Parameters
     ----------
-    kernel, machine, criterion, X, Y, tree, n_jobs
-        As for :func:`fit_cells`.
-    seed : int
-        Draws the groups.
+    groups : list of lists of routes
+    fits : mapping or sequence of CellFit
+        By the number of the cell.
+    machine : Machine
+        For all rows.
+    Y : array of shape (n, k)
     """
-    routes = sorted(tree.route(X), key=lambda route: route[0])
-    order = order_of_cells(Y, [rows for _, rows, _ in routes], np.random.default_rng((seed, 1)))
-    groups = list(dict.fromkeys(order // GROUP_CELLS))[:N_GROUPS]
-    chosen = [route for g in groups for route in routes[GROUP_CELLS * g : GROUP_CELLS * (g + 1)]]
-    tasks = [partial(fit_cell, kernel, machine, criterion, X, Y, rows) for _, rows, _ in chosen]
-    outputs, total = np.zeros((N_GROUPS, *Y.shape)), np.zeros((N_GROUPS, len(Y)))
-    for (number, rows, weights), fit in zip(chosen, side_by_side(tasks, n_jobs), strict=True):
-        g = groups.index(number // GROUP_CELLS)
-        outputs[g, rows] += weights[:, None] * fit.left_out
-        total[g, rows] += weights
+    outputs, total = np.zeros((len(groups), *Y.shape)), np.zeros((len(groups), len(Y)))
+    for g, group in enumerate(groups):
+        for number, rows, weights in group:
+            outputs[g, rows] += weights[:, None] * fits[number].left_out
+            total[g, rows] += weights
     which, rows = np.nonzero(total > 0.5)
     left_out = outputs[which, rows] / total[which, rows, None]
     return rows, LeftOutLosses.of(machine.on_rows(rows), Y[rows], left_out)

@@ -52,7 +52,7 @@ from foldless.kernels.evaluate import diagonal
 from foldless.kernels.pairs import Points
 from foldless.kernels.precomputed import is_precomputed
 from foldless.machines.coefficients import expand
-from foldless.tuning.cellwise import fit_cell, fit_cells, losses_in_groups
+from foldless.tuning.cellwise import fit_cell, fit_cells, fit_some_cells, groups_of_cells, losses_in_groups
 from foldless.tuning.forms import FittedForm, ScoredForm, loses
 
 GRAMS = ("auto", "dense", "lowrank", "nystrom", "cells", "dask")
@@ -286,7 +286,7 @@ class LastFit:
 
         Its kernel and machine may suit cells; landmarks have those that were given.
         """
-        landmarks = [one for one in tried.forms if one.name in tried.builders]
+        landmarks = [one for one in tried.forms if one.name in tried.builders and one.losses is not None]
         best = min(landmarks, key=ScoredForm.mean, default=tried[form])
         if best.is_clearly_better(tried[form]):
             builder = tried.builders[best.name]
@@ -472,17 +472,17 @@ class LastFit:
             return self._all_cells(kernel, machine)
         suited = polish(self._tree)
         found = self._all_cells(*suited)
-        if not loses(self._losses_in_groups(*suited), self._losses_in_groups(kernel, machine)):
+        groups = groups_of_cells(self._tree, self.X, self.Y, self.seed)
+        routes = [route for group in groups for route in group]
+        some = fit_some_cells(kernel, machine, self.criterion, self.X, self.Y, routes, self.n_jobs)
+        (_, before), (_, after) = (
+            losses_in_groups(groups, fits, machine, self.Y) for fits in (some, found.solution.fits)
+        )
+        if not loses(after, before):
             return found
         # What suits single cells need not suit the mean over several of them; whether it does, only all cells can tell.
         given = self._all_cells(kernel, machine)
         return given if given.scored(self.Y).mean() < found.scored(self.Y).mean() else found
-
-    def _losses_in_groups(self, kernel: Kernel, machine: Machine) -> LeftOutLosses:
-        _, losses = losses_in_groups(
-            kernel, machine, self.criterion, self.X, self.Y, self._tree, self.seed, self.n_jobs
-        )
-        return losses
 
     def _all_cells(self, kernel: Kernel, machine: Machine) -> FittedForm:
         tree = self._tree
