@@ -216,13 +216,13 @@ class ConstantPredictionWarning(AdviceWarning):
 
 
 class NoGainWarning(AdviceWarning):
-    """Left-out rows are predicted no better than by a constant, but for what chance explains."""
+    """Left-out rows are predicted better than by a constant by no more than chance explains, or worse."""
 
     def __init__(self, loss: float, constant_loss: float, error: float, constant: str):
         super().__init__(
-            f"rows left out of the fit are predicted no better than by {constant} for all of them, or hardly, which may be chance (mean "
-            f"loss {loss:.3g} against {constant_loss:.3g}, the difference ± {error:.2g}): no relation to the inputs was found for sure. "
-            "Scale the inputs, try another kernel, look for informative columns, or get more rows."
+            f"rows left out of the fit are predicted no better than by {constant} for all of them, or so little better that it may be chance "
+            f"(mean loss {loss:.3g} against {constant_loss:.3g}, the difference ± {error:.2g}). Scale the inputs, try another kernel, look for "
+            "informative columns, or get more rows."
         )
 
 

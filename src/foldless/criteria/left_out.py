@@ -27,7 +27,7 @@ from foldless.machines.softmax import SoftmaxMachine
 from foldless.machines.svm import HingeSVM, SquaredHingeSVM, SVMSolution
 
 # A gain over a constant may be chance up to so many standard errors. Of 120 fits to 100 and 120 fits to 400 rows of noise with two
-# classes 3 % gained more; of 40 and 40 regressions none.
+# classes 2 gained more; of 40 and 40 regressions none.
 CHANCE_STANDARD_ERRORS = 2.0
 
 

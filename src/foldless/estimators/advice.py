@@ -130,7 +130,7 @@ def constant_warning(outputs: Matrix, Y: Matrix) -> ConstantPredictionWarning | 
 
 
 def no_gain_warning(machine: Machine, Y: Matrix, left_out: Matrix) -> NoGainWarning | None:
-    """Return a warning if left-out outputs (n, k) are no better than the best constant, but for what chance explains."""
+    """Return a warning if left-out outputs (n, k) are better than the best constant by no more than chance explains."""
     gain = gain_over_constant(machine, Y, left_out)
     constant = "the commonest class" if is_pm1(Y) else "the mean"
     return None if gain.is_no_chance else NoGainWarning(gain.loss, gain.constant_loss, gain.error, constant)
