@@ -148,6 +148,7 @@ class FitAfterSearch:
             polish=polish if free else None,
         )
         outcome = replace(stage.outcome, trace=polished.outcome.trace)
+        # The form may have kept the parameters as they were.
         if form.kernel is suited[0] and form.machine is suited[1]:
             outcome = replace(outcome, best=polished.outcome.best, optima=polished.outcome.optima)
         return form, outcome
